@@ -1,0 +1,1 @@
+"""The life of a long-lived worker, told without an orchestrator: values, rules and adapters."""

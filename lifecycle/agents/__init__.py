@@ -1,0 +1,99 @@
+"""Kinds of agent, each one module behind one small interface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Protocol
+
+from lifecycle.launch import LaunchSpec
+from lifecycle.processes import Process
+from lifecycle.reading import ContextReading
+from lifecycle.screen import Face, PaneLook, Screen
+from lifecycle.transcript import Reply, SentRow, TurnState
+from lifecycle.worker import Worker
+
+
+class Agent(Protocol):
+    """What Afresh needs to know of one kind of agent. Nothing here types, starts or stops anything."""
+
+    name: str
+
+    def is_agent(self, process: Process, worker: Worker) -> bool:
+        """Whether *process* is this worker's agent (its own profile, not a neighbour's)."""
+        ...
+
+    def read_context(self, worker: Worker, *, since: datetime | None, now: datetime) -> ContextReading:
+        """Measure the worker's context. Never raises for what it finds: an unreadable one is `unknown`.
+
+        *since* is the start of the agent process, if known: a session not seen since then is not the current one.
+        """
+        ...
+
+    def look(self, worker: Worker, screen: Screen, agent: Process | None) -> PaneLook:
+        """What the pane means. *agent* is the agent's process in the pane's tree, None where there is none."""
+        ...
+
+    def turn(self, worker: Worker, *, since: datetime | None) -> TurnState:
+        """Where the current session stands.
+
+        Raises:
+            ContextUnreadable
+        """
+        ...
+
+    def newest_row(self, worker: Worker) -> int:
+        """The highest row id of any session, 0 in an empty or missing database.
+
+        Raises:
+            ContextUnreadable
+        """
+        ...
+
+    def find_sent(self, worker: Worker, text: str, *, after_row: int) -> SentRow | None:
+        """The newest active user row behind *after_row* that holds exactly *text* (ends stripped).
+
+        Raises:
+            ContextUnreadable
+        """
+        ...
+
+    def find_reply(self, worker: Worker, sent: SentRow, text: str) -> Reply | None:
+        """The agent's closed answer to our row; follows the row through compaction, by its text.
+
+        Raises:
+            ContextUnreadable
+        """
+        ...
+
+    def check_sendable(self, text: str, face: Face, worker: Worker, *, busy: bool) -> None:
+        """Refuse text that this face would run, complete, collapse or swallow.
+
+        Raises:
+            TextNotSendable
+        """
+        ...
+
+    def shows_text(self, look: PaneLook, text: str) -> bool:
+        """Whether the input line of *look* holds our *text*, whole or as a paste placeholder."""
+        ...
+
+    def queues_while_busy(self, worker: Worker, face: Face) -> bool:
+        """Whether text sent during a turn is kept and answered after it, by the worker's own configuration."""
+        ...
+
+    def launch_spec(self, worker: Worker, live: Process | None, environment: Mapping[str, str]) -> LaunchSpec:
+        """How to start the worker clean.
+
+        Raises:
+            LaunchUnknown: nobody says how.
+        """
+        ...
+
+    def preflight(self, worker: Worker, launch: LaunchSpec) -> list[str]:
+        """What is missing to start the worker again, a sentence each; empty when all is there."""
+        ...
+
+    def background_processes(self, worker: Worker) -> list[int]:
+        """Pids that the agent recorded as its own background processes."""
+        ...

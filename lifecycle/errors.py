@@ -1,0 +1,212 @@
+"""Everything that can go wrong in a worker's life, each with a stable reason.
+
+LifecycleError                 has .worker_id, a stable .reason, a sentence, .evidence
+  Misuse                       the caller asked for something that cannot be: exit code 2
+    ConfigurationError         afresh.toml or the environment
+    RosterError                swarm.yaml
+    InvalidWorkerId            not a worker id
+    UnknownWorker              a well-formed id that no one declared
+  PassingFault                 before any side effect, and likely gone at the next try: the only kind that is retried
+  RenewalInProgress            another process holds this worker
+  LedgerError                  the ledger cannot be read or written
+  TerminalError                tmux refused
+  ContextUnreadable            the agent's records cannot be read
+  TextNotSendable              the agent's face would run, complete or swallow the text
+  StopsHere                    ends a renewal in a block; the reason is the block's
+    PreflightFailed            something that brings the worker back is missing
+      LaunchUnknown            nobody knows how the worker is started
+    NotDelivered               our text has no row in the agent's database
+    CheckpointRefused          the reply is missing, malformed or stale (reason says which)
+    HandoffTimeout             no reply in time
+    HandoffNotSaved            a write or its read-back failed
+    HandoffOutdated            the worker went on working after its handoff
+    BusyTooLong                the worker never became idle
+    NotStopped                 processes of the old agent survived
+    NotReady                   the new agent never showed its input line
+    ResumeUnanswered           the new session did not answer in time
+    ResumeRefused              the answer belongs to another renewal
+    BaselineTooLarge           the fresh session starts above the soft limit
+    AgentGone                  the agent ended while it was waited for
+    Interfered                 someone else's act ended the renewal: a person typed, a dialog opened
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class LifecycleError(Exception):
+    """The base of all. *detail* is one sentence for a human; *evidence* is what they need to judge it."""
+
+    reason: str = "error"
+    remedy: ClassVar[str] = ""
+
+    def __init__(self, detail: str, *, worker_id: str = "", evidence: str = "", reason: str | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.worker_id = worker_id
+        self.evidence = evidence
+        if reason is not None:
+            self.reason = reason
+
+
+class Misuse(LifecycleError):
+    """The caller asked for something that cannot be; nothing was done."""
+
+    reason = "misuse"
+
+
+class ConfigurationError(Misuse):
+    """The configuration cannot be used; the message names file and key."""
+
+    reason = "configuration"
+
+
+class RosterError(Misuse):
+    """The roster exists and cannot be read."""
+
+    reason = "roster"
+
+
+class InvalidWorkerId(Misuse):
+    """Not a worker id; no path or tmux target was built from it."""
+
+    reason = "invalid_worker_id"
+
+
+class UnknownWorker(Misuse):
+    """A well-formed id that no roster, configuration or profile knows."""
+
+    reason = "unknown_worker"
+
+
+class PassingFault(LifecycleError):
+    """Raised before a side effect; the same call may go through later."""
+
+    reason = "passing_fault"
+
+
+class RenewalInProgress(LifecycleError):
+    """Another process holds this worker's lock."""
+
+    reason = "renewal_in_progress"
+
+
+class LedgerError(LifecycleError):
+    """The ledger cannot be read or written."""
+
+    reason = "ledger"
+
+
+class TerminalError(LifecycleError):
+    """tmux refused or is not there."""
+
+    reason = "terminal"
+
+
+class ContextUnreadable(LifecycleError):
+    """The agent's own records cannot be read now; a reading made from them is unknown, never healthy."""
+
+    reason = "unreadable"
+
+
+class TextNotSendable(LifecycleError):
+    """The agent's face would run, complete or swallow this text; nothing was typed."""
+
+    reason = "not_sendable"
+
+
+class StopsHere(LifecycleError):
+    """Ends a renewal in a block that waits for a human."""
+
+    reason = "blocked"
+
+
+class PreflightFailed(StopsHere):
+    """Something that brings the worker back after the stop is missing."""
+
+    reason = "preflight_failed"
+
+
+class LaunchUnknown(PreflightFailed):
+    """No launch specification was found."""
+
+    reason = "launch_unknown"
+
+
+class NotDelivered(StopsHere):
+    """The agent's database holds no row with our text."""
+
+    reason = "not_delivered"
+
+
+class CheckpointRefused(StopsHere):
+    """The reply is no checkpoint for this renewal; the reason is one of the parser's."""
+
+    reason = "checkpoint_malformed"
+
+
+class HandoffTimeout(StopsHere):
+    """The worker was asked and did not answer in time."""
+
+    reason = "handoff_timeout"
+
+
+class HandoffNotSaved(StopsHere):
+    """The handoff could not be written or did not read back as written."""
+
+    reason = "handoff_not_saved"
+
+
+class HandoffOutdated(StopsHere):
+    """The worker went on working after its handoff."""
+
+    reason = "handoff_outdated"
+
+
+class BusyTooLong(StopsHere):
+    """The worker never became idle."""
+
+    reason = "busy_too_long"
+
+
+class NotStopped(StopsHere):
+    """Processes of the old agent survived KILL, so no second agent may be started."""
+
+    reason = "not_stopped"
+
+
+class NotReady(StopsHere):
+    """The new agent never showed its input line. The worker is down or half up."""
+
+    reason = "not_ready"
+
+
+class ResumeUnanswered(StopsHere):
+    """The new session did not answer the resume prompt in time."""
+
+    reason = "resume_unanswered"
+
+
+class ResumeRefused(StopsHere):
+    """The new session answered for another renewal."""
+
+    reason = "resume_refused"
+
+
+class BaselineTooLarge(StopsHere):
+    """The first reading of the fresh session is already above the soft limit."""
+
+    reason = "baseline_too_large"
+
+
+class AgentGone(StopsHere):
+    """The agent ended while it was waited for."""
+
+    reason = "agent_gone"
+
+
+class Interfered(StopsHere):
+    """A person or another program acted on the pane, so Afresh stepped back."""
+
+    reason = "interfered"

@@ -1,0 +1,51 @@
+"""What the ledger remembers of a worker between sweeps."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lifecycle.reading import ContextReading
+from lifecycle.renewal import Renewal
+from lifecycle.value import Value
+
+
+class WorkerRecord(Value):
+    """The memory of one worker. Every field has a default: a worker that was never seen has an empty record.
+
+    *automatic* overrules the configuration where it is set. *baseline* is the first reading of the session
+    *baseline_session*. *last_good* is the newest reading that was not unknown; *unknown_streak* counts the
+    unknown ones since. *repeats* counts generations in a row that ended with the same next action;
+    *idle_repeats* those of them that also changed no file and made no tool call. *busy_since* is the first
+    sweep of an unbroken run of sweeps that found the worker over a limit and busy.
+    """
+
+    worker_id: str
+    generation: int = 1
+    automatic: bool | None = None
+    held_since: datetime | None = None
+    held_why: str = ""
+    parked_until: datetime | None = None
+    parked_why: str = ""
+    cooldown_until: datetime | None = None
+    session_id: str | None = None
+    baseline: int | None = None
+    baseline_session: str | None = None
+    last_good: ContextReading | None = None
+    unknown_streak: int = 0
+    checkpoint_asked_in: str | None = None
+    stale_renewed_in: str | None = None
+    handoff_stored_in: str | None = None
+    busy_since: datetime | None = None
+    renewals: tuple[datetime, ...] = ()
+    deaths: tuple[datetime, ...] = ()
+    next_action: str = ""
+    repeats: int = 0
+    idle_repeats: int = 0
+    last_handoff_at: datetime | None = None
+    last_alive_at: datetime | None = None
+    last_boot: str | None = None
+    open_renewal: Renewal | None = None
+
+    @property
+    def is_held(self) -> bool:
+        return self.held_since is not None

@@ -1,0 +1,276 @@
+"""A renewal: its phases, which may follow which, and the proofs that its steps hand on. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from lifecycle.checkpoint import Checkpoint
+from lifecycle.errors import LifecycleError
+from lifecycle.launch import LaunchSpec
+from lifecycle.processes import ProcessId
+from lifecycle.reading import ContextReading
+from lifecycle.transcript import SentRow
+from lifecycle.value import Value
+
+
+class Phase(StrEnum):
+    """How far a renewal has come. It only moves forward; what is done is not done again."""
+
+    OPENED = "opened"
+    REQUESTED = "requested"
+    PARSED = "parsed"
+    SAVED = "saved"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    RESPAWNED = "respawned"
+    RESUMED = "resumed"
+    PROVED = "proved"
+
+    @property
+    def rank(self) -> int:
+        return list(Phase).index(self)
+
+    def reached(self, other: Phase) -> bool:
+        return self.rank >= other.rank
+
+
+class End(StrEnum):
+    """How a renewal is closed."""
+
+    RENEWED = "renewed"
+    SPARED = "spared"
+    DISMISSED = "dismissed"
+    HELD = "held"
+
+
+class Quality(StrEnum):
+    """Whose words a handoff holds: the worker's document, only its checkpoint, or a machine's collection."""
+
+    WRITTEN = "written"
+    CHECKPOINT = "checkpoint"
+    SYNTHESIZED = "synthesized"
+
+
+class IllegalTransition(Exception):
+    """A bug, not a condition: never caught."""
+
+
+class HandoffRequest(Value):
+    """Proof that the worker was asked: its database holds our row."""
+
+    renewal_id: str
+    text: str
+    draft: Path
+    row: SentRow
+    work_row: int
+    """The newest row before the request: what the handoff must be newer than."""
+
+
+class ParsedHandoff(Value):
+    """Proof that the worker answered this request with a complete checkpoint."""
+
+    checkpoint: Checkpoint
+    reply_row: int
+    session_id: str
+    draft_text: str | None = None
+    quality: Quality = Quality.WRITTEN
+    notes: tuple[str, ...] = ()
+
+
+class SavedHandoff(Value):
+    """Proof that the handoff is on disk and read back: nothing is stopped without it."""
+
+    renewal_id: str
+    archive: Path
+    sha256: str
+    quality: Quality
+    next_action: str
+    summary: str
+    state: str
+    answered_row: int
+    session_id: str | None = None
+
+
+class StoppedSession(Value):
+    """Proof that every process that could write the agent's database is gone."""
+
+    tmux_session: str
+    pane_id: str | None
+    window_id: str | None = None
+    session_id: str | None
+    processes: tuple[ProcessId, ...]
+    launch: LaunchSpec
+    stopped_at: datetime
+
+
+class RunningSession(Value):
+    """Proof that a clean agent shows its input line."""
+
+    pane_id: str
+    agent: ProcessId
+    generation: int
+    started_at: datetime
+    old_session_id: str | None
+
+
+class ResumePrompt(Value):
+    """Proof that the new session holds the resume prompt."""
+
+    row: SentRow
+    text: str
+
+
+class Acknowledgement(Value):
+    """Proof that the new session answered: nothing is called healthy without it."""
+
+    checkpoint: Checkpoint
+    row: SentRow
+    reply_row: int
+    session_id: str
+    baseline: int | None = None
+
+
+class Block(Value):
+    """What waits for a human. Sticky until answered, or until the proof it waited for turns up."""
+
+    reason: str
+    detail: str
+    evidence: str = ""
+    phase: Phase
+    at: datetime
+    worker_down: bool = False
+    choices: tuple[str, ...] = ()
+
+    @property
+    def waits_for_proof(self) -> bool:
+        return self.reason in WAITING_FOR_PROOF
+
+
+WAITING_FOR_PROOF = frozenset({"handoff_timeout", "not_ready", "resume_unanswered"})
+"""Blocks that the next sweep clears when it finds the proof."""
+
+
+class Renewal(Value):
+    """One passage of one worker through the eight steps, as the ledger holds it."""
+
+    renewal_id: str
+    worker_id: str
+    generation: int
+    """The generation that ends; the new session is the next one."""
+    phase: Phase = Phase.OPENED
+    opened_at: datetime
+    updated_at: datetime
+    forced: bool = False
+    why: str = ""
+    end: End | None = None
+    end_reason: str = ""
+    block: Block | None = None
+    flow_run_id: str | None = None
+    phase_times: dict[str, datetime] = {}
+    reading: ContextReading | None = None
+    launch: LaunchSpec | None = None
+    delivery: Delivery | None = None
+    request: HandoffRequest | None = None
+    parsed: ParsedHandoff | None = None
+    saved: SavedHandoff | None = None
+    stopping: tuple[ProcessId, ...] = ()
+    stopped: StoppedSession | None = None
+    running: RunningSession | None = None
+    resume: ResumePrompt | None = None
+    acknowledgement: Acknowledgement | None = None
+    corrected: bool = False
+    reminded: bool = False
+    synthesize: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        return self.end is None
+
+    @property
+    def has_stopped_worker(self) -> bool:
+        return self.phase.reached(Phase.STOPPING)
+
+    def advanced(self, phase: Phase, now: datetime, **proofs: object) -> Renewal:
+        """Return the renewal one phase further.
+
+        Raises:
+            IllegalTransition: *phase* skips a step or goes back, or the renewal has ended, or the proof that
+                the phase stands for is missing.
+        """
+        if not self.is_open or phase.rank != self.phase.rank + 1:
+            msg = f"{self.renewal_id}: {self.phase} → {phase}"
+            raise IllegalTransition(msg)
+        times = {**self.phase_times, phase.value: now}
+        moved = self.model_copy(update={**proofs, "phase": phase, "updated_at": now, "phase_times": times})
+        needed = _PROOF.get(phase)
+        if needed and getattr(moved, needed) is None:
+            msg = f"{self.renewal_id}: {phase} without {needed}"
+            raise IllegalTransition(msg)
+        return moved
+
+
+_PROOF = {
+    Phase.REQUESTED: "request",
+    Phase.PARSED: "parsed",
+    Phase.SAVED: "saved",
+    Phase.STOPPING: "saved",
+    Phase.STOPPED: "stopped",
+    Phase.RESPAWNED: "running",
+    Phase.RESUMED: "resume",
+    Phase.PROVED: "acknowledgement",
+}
+
+
+class Delivery(Value):
+    """The intent to type a text: written before a key is sent, so that it is never typed twice."""
+
+    kind: str
+    text: str
+    after_row: int
+    began_at: datetime
+
+
+class Renewed(Value):
+    kind: Literal["renewed"] = "renewed"
+    renewal: Renewal
+
+
+class Spared(Value):
+    """Ended with nothing done because it was no longer needed or allowed."""
+
+    kind: Literal["spared"] = "spared"
+    worker_id: str
+    reason: str
+
+
+class Blocked(Value):
+    kind: Literal["blocked"] = "blocked"
+    renewal: Renewal
+    block: Block
+
+
+Outcome = Annotated[Renewed | Spared | Blocked, Field(discriminator="kind")]
+
+
+def block_of(error: LifecycleError, renewal: Renewal, now: datetime) -> Block:
+    """The block that *error* puts on *renewal*, with the answers that make sense in its phase."""
+    down = renewal.has_stopped_worker and not renewal.phase.reached(Phase.RESPAWNED)
+    saved = renewal.phase.reached(Phase.SAVED)
+    choices = ("retry", "dismiss", "hold") if saved else ("retry", "synthesize", "use-text", "dismiss", "hold")
+    return Block(
+        reason=error.reason,
+        detail=error.detail,
+        evidence=error.evidence,
+        phase=renewal.phase,
+        at=now,
+        worker_down=down,
+        choices=choices,
+    )
+
+
+Renewal.model_rebuild()

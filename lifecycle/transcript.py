@@ -1,0 +1,41 @@
+"""Rows of an agent's transcript, as far as a renewal needs them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from lifecycle.value import Value
+
+
+class SentRow(Value):
+    """The proof that our text arrived: a user row of the agent's database that holds exactly that text."""
+
+    session_id: str
+    row_id: int
+    at: datetime
+
+
+class Reply(Value):
+    """What the agent answered to one of our rows: the last closed assistant text before any later user row."""
+
+    session_id: str
+    row_id: int
+    at: datetime
+    text: str
+
+
+class TurnState(Value):
+    """Where the current session stands. *newest_row* counts active rows only.
+
+    *answered* is false while the newest user row has no closed assistant row behind it. *compacting* is a
+    live compaction lock; *delegating* an open delegate or background turn.
+    """
+
+    session_id: str | None = None
+    newest_row: int = 0
+    newest_at: datetime | None = None
+    last_role: str | None = None
+    last_text: str = ""
+    answered: bool = True
+    compacting: bool = False
+    delegating: bool = False
