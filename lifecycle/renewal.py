@@ -186,6 +186,9 @@ class Renewal(Value):
     corrected: bool = False
     reminded: bool = False
     synthesize: bool = False
+    released: bool = False
+    mission_id: str | None = None
+    assignment_id: str | None = None
 
     @property
     def is_open(self) -> bool:
