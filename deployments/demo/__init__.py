@@ -1,0 +1,1 @@
+"""What the demo and the tests run instead of a paid model."""
