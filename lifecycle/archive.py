@@ -1,0 +1,128 @@
+"""Writing a handoff so that it is there: archive first, then the copies that the swarm reads."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from lifecycle import durable
+from lifecycle.errors import HandoffNotSaved
+from lifecycle.paths import WorkerPaths
+from lifecycle.value import Value
+
+_ARCHIVED = re.compile(r"\d{8}T\d{6}Z-.+\.md")
+
+SPACE_NEEDED = 16 * 1024 * 1024
+"""Bytes that must be free before a worker is asked: a handoff with its copies, the ledger, and a margin."""
+
+
+class Targets(Value):
+    """Where one handoff is written. The archive is immutable; the copies are overwritten by the next one."""
+
+    archive: Path
+    copies: tuple[Path, ...] = ()
+
+
+def targets_of(paths: WorkerPaths, *, mission_id: str | None, renewal_id: str, at: datetime) -> Targets:
+    """Archive, shared latest, profile latest and, with a mission, its copy.
+
+    Raises:
+        Misuse: the mission id cannot name a file.
+    """
+    mission = (paths.mission_copy(mission_id),) if mission_id else ()
+    return Targets(archive=paths.archived(at, renewal_id), copies=(paths.shared_latest, paths.latest, *mission))
+
+
+def save(text: str, targets: Targets, *, worker_id: str = "") -> str:
+    """Write *text* everywhere, read every file back, and return its sha256.
+
+    The archive comes first. A second call with the same text and targets goes through and changes nothing
+    but the copies, so an interrupted save may simply be repeated.
+
+    Raises:
+        HandoffNotSaved: some file could not be written or did not read back as written. The message names it.
+    """
+    content = text.encode()
+    digest = hashlib.sha256(content).hexdigest()
+    with _reported(targets.archive, worker_id):
+        durable.make_private(targets.archive.parent)
+        if not targets.archive.exists():
+            durable.create(targets.archive, content)
+    _check(targets.archive, digest, worker_id)
+    for copy in targets.copies:
+        with _reported(copy, worker_id):
+            durable.make_private(copy.parent)
+            durable.replace(copy, content)
+        _check(copy, digest, worker_id)
+    return digest
+
+
+def is_saved(path: Path, sha256: str) -> bool:
+    """Whether *path* still holds what was saved. Never raises for what it finds."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest() == sha256
+    except OSError:
+        return False
+
+
+def archived_handoffs(paths: WorkerPaths) -> tuple[Path, ...]:
+    """The worker's archived handoffs, newest first by the time in their names; none where there is no archive."""
+    try:
+        names = [entry.name for entry in os.scandir(paths.archive) if entry.is_file()]
+    except FileNotFoundError:
+        return ()
+    return tuple(paths.archive / name for name in sorted(filter(_ARCHIVED.fullmatch, names), reverse=True))
+
+
+def newest_text(paths: WorkerPaths) -> str | None:
+    """The newest archived handoff that can be read and is not empty: what `latest` ought to hold."""
+    for path in archived_handoffs(paths):
+        try:
+            text = path.read_text(errors="replace")
+        except OSError:
+            continue
+        if text.strip():
+            return text
+    return None
+
+
+def obstacles(paths: WorkerPaths) -> tuple[str, ...]:
+    """Why a handoff could not be saved now, a sentence each; empty when nothing stands in the way.
+
+    It tries: a file is made and removed in every folder that a handoff goes to. Folders it makes stay.
+    """
+    found = []
+    for folder in (paths.archive, paths.shared_latest.parent, paths.handoffs):
+        try:
+            durable.make_private(folder)
+            with durable.staged(folder / "probe", b"probe"):
+                pass
+            free = os.statvfs(folder)
+        except OSError as error:
+            found.append(f"{folder}: a handoff cannot be written: {error.strerror}")
+            continue
+        if free.f_bavail * free.f_frsize < SPACE_NEEDED:
+            found.append(f"{folder}: less than {SPACE_NEEDED // 2**20} MiB are free")
+    return tuple(found)
+
+
+@contextmanager
+def _reported(path: Path, worker_id: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        msg = f"{path}: the handoff cannot be written: {error.strerror or error}"
+        raise HandoffNotSaved(msg, worker_id=worker_id, evidence=str(path)) from error
+
+
+def _check(path: Path, digest: str, worker_id: str) -> None:
+    with _reported(path, worker_id):
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if found != digest:
+        msg = f"{path}: does not hold the handoff that was written (sha256 {found[:12]}…, not {digest[:12]}…)"
+        raise HandoffNotSaved(msg, worker_id=worker_id, evidence=str(path))
