@@ -1,0 +1,87 @@
+"""The facts of one decision, and what its rows ask of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lifecycle.policy import Policy
+from lifecycle.reading import ContextReading, ContextState
+from lifecycle.record import WorkerRecord
+from lifecycle.screen import PaneLook, PaneState
+from lifecycle.transcript import TurnState
+from lifecycle.worker import Worker
+
+JUST_TYPED = timedelta(minutes=2)
+
+HINDERING = {
+    PaneState.TYPED: "text stands in its input line",
+    PaneState.COPY_MODE: "its pane is in copy mode",
+    PaneState.COMPACTING: "its context is being compacted",
+    PaneState.STARTING: "the agent is starting",
+    PaneState.UNKNOWN: "its pane shows nothing that Afresh knows",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """The arguments of `decide`, and what several rows ask of them."""
+
+    worker: Worker
+    reading: ContextReading
+    record: WorkerRecord
+    pane: PaneLook
+    turn: TurnState | None
+    now: datetime
+    queues: bool
+    forced: bool
+    assignment_open: bool
+
+    @property
+    def policy(self) -> Policy:
+        return self.worker.policy
+
+    @property
+    def state(self) -> ContextState:
+        return self.reading.state(self.policy)
+
+    @property
+    def is_urgent(self) -> bool:
+        """Over the hard limit by tokens: many compactions alone wait for idle like handoff_required."""
+        return self.state is ContextState.RENEW_REQUIRED and self.reading.is_over_hard(self.policy)
+
+    @property
+    def figures(self) -> str:
+        """The reading in words, with the limit that it is over."""
+        figure = self.reading.pressure(self.policy) or 0
+        limits = self.reading.limits(self.policy)
+        if figure >= limits.hard:
+            return f"{figure:,} tokens, over the hard limit of {limits.hard:,}"
+        if self.reading.compactions > self.policy.max_compactions:
+            return f"{self.reading.compactions} compactions in one session, more than {self.policy.max_compactions}"
+        if figure >= limits.handoff:
+            return f"{figure:,} tokens, over the handoff limit of {limits.handoff:,}"
+        if figure >= limits.soft:
+            return f"{figure:,} tokens, over the soft limit of {limits.soft:,}"
+        return f"{figure:,} tokens, under the soft limit of {limits.soft:,}"
+
+    @property
+    def hindrance(self) -> str:
+        """Why nothing may be typed although no dialog is open; empty where the pane is idle or just busy."""
+        turn = self.turn
+        if self.pane.state in HINDERING:
+            return HINDERING[self.pane.state]
+        if self.pane.typed:
+            return HINDERING[PaneState.TYPED]
+        if self.pane.was_typed_in_since(self.now, JUST_TYPED) and not self.forced:
+            return "someone typed in its session in the last two minutes"
+        if self.pane.background or (turn is not None and turn.delegating):
+            return "a delegate or background turn is running"
+        if turn is not None and turn.compacting:
+            return "its context is being compacted"
+        return ""
+
+    @property
+    def busy_for(self) -> timedelta:
+        since = self.record.busy_since
+        return self.now - since if since is not None else timedelta(0)
