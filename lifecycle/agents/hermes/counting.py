@@ -1,0 +1,117 @@
+"""How many tokens the rows of a session carry into the next call."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from lifecycle.agents.hermes.database import State
+from lifecycle.agents.hermes.message import IMAGE_TOKENS, is_image, live_condition, parts
+from lifecycle.tokens import TokenCounter
+from lifecycle.value import Value
+
+PER_MESSAGE = 4
+"""Role and separators of one message (OpenAI's cookbook figure for its chat format)."""
+
+DEFAULT_OVERHEAD = 13_000
+"""The tool schemas, which the database does not hold: 28 tools of a default Hermes 0.19, 55,054 characters of JSON
+at 4.2 characters a token. More tools, or servers of tools, weigh more: an exact reading teaches the real figure."""
+
+_REASONING = ("reasoning", "reasoning_content", "reasoning_details", "codex_reasoning_items")
+"""The same thoughts in the forms of several providers; one of them is sent (W-6)."""
+
+
+class Weight(Value):
+    """What one row puts into a prompt: the texts to count, and images."""
+
+    row_id: int
+    texts: tuple[str, ...]
+    images: int = 0
+
+    def tokens(self, count: TokenCounter) -> int:
+        return sum(count(text) for text in self.texts) + self.images * IMAGE_TOKENS + PER_MESSAGE
+
+
+def read_weights(state: State, session_id: str, condition: str = "1", *parameters: float) -> list[Weight]:
+    """The live rows of the session that meet the SQL *condition*, by row id."""
+    names = ("content", "api_content", "tool_calls", *_REASONING)
+    columns = ", ".join(state.column("messages", name) for name in names)
+    sql = (
+        f"SELECT messages.id, {columns} FROM messages "  # noqa: S608
+        f"WHERE messages.session_id = ? AND {live_condition(state)} AND {condition} ORDER BY messages.id"
+    )
+    return [_weigh(*row) for row in state.rows(sql, session_id, *parameters)]
+
+
+def _weigh(row_id: int, content: object, as_sent: str | None, tool_calls: str | None, *reasoning: str | None) -> Weight:
+    # Memories and plugins add to what is sent; the sidecar is the text that really goes out.
+    pieces = parts(as_sent or content)
+    texts = [part if isinstance(part, str) else _plain(part) for part in pieces if not is_image(part)]
+    thoughts = max((form or "" for form in reasoning), key=len, default="")
+    return Weight(
+        row_id=row_id,
+        texts=tuple(text for text in (*texts, tool_calls or "", thoughts) if text),
+        images=sum(is_image(part) for part in pieces),
+    )
+
+
+def _plain(part: object) -> str:
+    text = part.get("text") if isinstance(part, dict) else None
+    return text if isinstance(text, str) else json.dumps(part)
+
+
+class Generation(Value):
+    """What tells that counted rows are still the live ones: the first, the last counted, and how many."""
+
+    first: int = 0
+    last: int = 0
+    rows: int = 0
+
+
+class Batch(Value):
+    """Rows still to be counted, on top of what was. Made while the database is open, counted after it is closed."""
+
+    path: Path
+    session_id: str
+    counted: int
+    through: Generation
+    prompt: str
+    weights: tuple[Weight, ...]
+
+
+class Tally:
+    """Counts each live row once in the life of this object, as long as no compaction or undo touched the session."""
+
+    def __init__(self) -> None:
+        self._counted: dict[tuple[Path, str], tuple[Generation, int]] = {}
+
+    def batch(self, state: State, session_id: str) -> Batch:
+        seen, tokens = self._counted.get((state.path, session_id), (Generation(), 0))
+        if _generation(state, session_id, seen.last) != seen:
+            seen, tokens = Generation(), 0
+        system_prompt = state.column("sessions", "system_prompt", "''")
+        prompt = state.first(f"SELECT {system_prompt} FROM sessions WHERE id = ?", session_id)  # noqa: S608
+        return Batch(
+            path=state.path,
+            session_id=session_id,
+            counted=tokens,
+            through=_generation(state, session_id, None),
+            prompt=prompt[0] if prompt else "",
+            weights=tuple(read_weights(state, session_id, "messages.id > ?", seen.last)),
+        )
+
+    def count(self, batch: Batch, counter: TokenCounter) -> int:
+        """Tokens of all live rows and the system prompt, without what the database does not hold."""
+        rows = batch.counted + sum(weight.tokens(counter) for weight in batch.weights)
+        self._counted[batch.path, batch.session_id] = (batch.through, rows)
+        return rows + counter(batch.prompt)
+
+
+def _generation(state: State, session_id: str, last: int | None) -> Generation:
+    sql = (
+        "SELECT coalesce(min(id), 0), coalesce(max(id), 0), count(*) FROM messages "  # noqa: S608
+        f"WHERE session_id = ? AND {live_condition(state)} AND (? IS NULL OR id <= ?)"
+    )
+    row = state.first(sql, session_id, last, last)
+    first, newest, rows = row or (0, 0, 0)
+    return Generation(first=first, last=newest, rows=rows)

@@ -1,0 +1,169 @@
+"""Which of the sessions in a state.db is the worker's current one."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from lifecycle.agents.hermes.database import State
+from lifecycle.agents.hermes.message import live_condition, summary_condition
+from lifecycle.value import Value
+
+_FACES = ("cli", "tui")
+_LONGEST_CHAIN = 100
+
+
+class Session(Value):
+    """One row of the sessions table. *last_seen* is its start or its newest message, seconds since the epoch.
+
+    *billed* is the sum of its counters, which grow with every call: a bill, not a size.
+    """
+
+    session_id: str
+    source: str
+    parent: str | None
+    started_at: float
+    ended_at: float | None
+    end_reason: str | None
+    model: str | None
+    api_calls: int
+    billed: int
+    max_tokens: int | None
+    is_delegate: bool
+    is_branch: bool
+    last_seen: float
+    newest_row: int
+
+    @property
+    def is_main(self) -> bool:
+        """Someone typed in it: neither a delegate, nor a `/background` turn, nor a gateway's or cron's."""
+        return self.source in _FACES and not self.is_delegate and not self.session_id.startswith("bg_")
+
+    @property
+    def is_open(self) -> bool:
+        return self.ended_at is None
+
+
+def current_session(state: State, since: datetime | None) -> Session | None:
+    """The session that the worker talks in, None before its first message.
+
+    Among open ones the newest last seen, never the newest begun: a delegate, a `/background` turn or a
+    resumed older session would hide the real one (W-4). A `kill -9` leaves sessions open for ever, so with
+    *since*, the start of the agent's process, only a session seen since then counts. Without *since* the
+    worker may be down: then the newest ended session is shown, ended.
+    """
+    sessions = [session for session in _read(state, "sessions.ended_at IS NULL") if session.is_main]
+    if since is not None:
+        sessions = [session for session in sessions if session.last_seen >= since.timestamp()]
+    if not sessions:
+        sessions = [session for session in _read(state, "sessions.ended_at IS NOT NULL") if _stands_for(session, since)]
+    newest = max(sessions, key=lambda session: (session.last_seen, session.newest_row), default=None)
+    return newest and tip(state, newest)
+
+
+def tip(state: State, session: Session) -> Session:
+    """Follow a session that a compaction closed to the one that goes on with it."""
+    for _ in range(_LONGEST_CHAIN):
+        after = [child for child in children(state, session) if not child.is_delegate and not child.is_branch]
+        if session.end_reason != "compression" or not after:
+            break
+        # Hermes's own order (hermes_state.get_compression_tip): compacted again, then alive, then the newest.
+        session = max(after, key=lambda child: (child.end_reason == "compression", child.is_open, child.last_seen))
+    return session
+
+
+def chain(state: State, session: Session) -> list[Session]:
+    """The sessions that compactions closed on the way to *session*, oldest first, and itself."""
+    found = [session]
+    while found[0].parent is not None and not found[0].is_branch and len(found) < _LONGEST_CHAIN:
+        parent = find(state, found[0].parent)
+        if parent is None or parent.end_reason != "compression" or parent in found:
+            break
+        found.insert(0, parent)
+    return found
+
+
+def find(state: State, session_id: str) -> Session | None:
+    return next(iter(_read(state, "sessions.id = ?", session_id)), None)
+
+
+def children(state: State, session: Session) -> list[Session]:
+    if "parent_session_id" not in state.columns("sessions"):
+        return []
+    return _read(state, "sessions.parent_session_id = ?", session.session_id)
+
+
+def open_sessions(state: State) -> list[Session]:
+    return _read(state, "sessions.ended_at IS NULL")
+
+
+def compactions(state: State, sessions: list[Session]) -> int:
+    """How often the history in this chain of *sessions* was compacted: each time left one summary row."""
+    sql = f"SELECT count(*) FROM messages WHERE session_id = ? AND {summary_condition()}"  # noqa: S608
+    counted = [state.first(sql, session.session_id) for session in sessions]
+    return max(sum(int(row[0]) for row in counted if row), len(sessions) - 1)
+
+
+def session_total(state: State, session: Session) -> int:
+    """The reference system's figure for the session, "billed so far"."""
+    tokens = state.column("messages", "token_count", "0").partition(" AS ")[0]
+    row = state.first(f"SELECT sum({tokens}) FROM messages WHERE session_id = ?", session.session_id)  # noqa: S608
+    return max(session.billed, int(row[0] or 0) if row else 0)
+
+
+def _stands_for(session: Session, since: datetime | None) -> bool:
+    if not session.is_main:
+        return False
+    # Between closing a session and opening the next, a compaction has nothing open (hermes-agent #80337).
+    return since is None or (session.end_reason == "compression" and session.last_seen >= since.timestamp())
+
+
+def _read(state: State, condition: str, *parameters: str) -> list[Session]:
+    if "ended_at" not in state.columns("sessions"):
+        condition = condition.replace("sessions.ended_at", "NULL")
+    column = state.column
+    counters = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
+    billed = " + ".join(column("sessions", name, "0").partition(" AS ")[0] for name in counters)
+    names = ("parent_session_id", "ended_at", "end_reason", "model", "model_config")
+    live = live_condition(state)
+    sql = (
+        f"SELECT sessions.id, {column('sessions', 'source', repr('cli'))}, sessions.started_at, "  # noqa: S608
+        f"{', '.join(column('sessions', name) for name in names)}, "
+        f"{column('sessions', 'api_call_count', '0')}, {billed}, "
+        "(SELECT max(timestamp) FROM messages WHERE session_id = sessions.id), "
+        f"(SELECT max(id) FROM messages WHERE session_id = sessions.id AND {live}) "
+        f"FROM sessions WHERE {condition} ORDER BY sessions.started_at"
+    )
+    return [_session(row) for row in state.rows(sql, *parameters)]
+
+
+def _session(row: tuple[Any, ...]) -> Session:
+    session_id, source, started_at, parent, ended_at, end_reason, model, model_config, *counters = row
+    api_calls, billed, last_message, newest_row = counters
+    settings = _settings(model_config)
+    max_tokens = settings.get("max_tokens")
+    return Session(
+        session_id=session_id,
+        source=source,
+        parent=parent,
+        started_at=started_at,
+        ended_at=ended_at,
+        end_reason=end_reason,
+        model=model,
+        api_calls=api_calls,
+        billed=billed,
+        max_tokens=max_tokens if type(max_tokens) is int and max_tokens > 0 else None,
+        is_delegate=bool(settings.get("_delegate_from")),
+        is_branch=bool(settings.get("_branched_from")),
+        last_seen=max(started_at, last_message or 0.0),
+        newest_row=newest_row or 0,
+    )
+
+
+def _settings(model_config: str | None) -> dict[str, object]:
+    try:
+        found = json.loads(model_config or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
