@@ -5,15 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 
 from lifecycle import durable
 from lifecycle.errors import HandoffNotSaved
 from lifecycle.paths import WorkerPaths
-from lifecycle.value import Value
 
 _ARCHIVED = re.compile(r"\d{8}T\d{6}Z-.+\.md")
 
@@ -21,40 +19,23 @@ SPACE_NEEDED = 16 * 1024 * 1024
 """Bytes that must be free before a worker is asked: a handoff with its copies, the ledger, and a margin."""
 
 
-class Targets(Value):
-    """Where one handoff is written. The archive is immutable; the copies are overwritten by the next one."""
+def save(text: str, archive: Path, copies: Iterable[Path], *, worker_id: str = "") -> str:
+    """Write *text* to *archive* and to *copies*, read every file back, and return its sha256.
 
-    archive: Path
-    copies: tuple[Path, ...] = ()
-
-
-def targets_of(paths: WorkerPaths, *, mission_id: str | None, renewal_id: str, at: datetime) -> Targets:
-    """Archive, shared latest, profile latest and, with a mission, its copy.
-
-    Raises:
-        Misuse: the mission id cannot name a file.
-    """
-    mission = (paths.mission_copy(mission_id),) if mission_id else ()
-    return Targets(archive=paths.archived(at, renewal_id), copies=(paths.shared_latest, paths.latest, *mission))
-
-
-def save(text: str, targets: Targets, *, worker_id: str = "") -> str:
-    """Write *text* everywhere, read every file back, and return its sha256.
-
-    The archive comes first. A second call with the same text and targets goes through and changes nothing
-    but the copies, so an interrupted save may simply be repeated.
+    The archive comes first and is immutable; the copies are overwritten. A second call with the same text and
+    places goes through and changes nothing but the copies, so an interrupted save may simply be repeated.
 
     Raises:
         HandoffNotSaved: some file could not be written or did not read back as written. The message names it.
     """
     content = text.encode()
     digest = hashlib.sha256(content).hexdigest()
-    with _reported(targets.archive, worker_id):
-        durable.make_private(targets.archive.parent)
-        if not targets.archive.exists():
-            durable.create(targets.archive, content)
-    _check(targets.archive, digest, worker_id)
-    for copy in targets.copies:
+    with _reported(archive, worker_id):
+        durable.make_private(archive.parent)
+        if not archive.exists():
+            durable.create(archive, content)
+    _check(archive, digest, worker_id)
+    for copy in copies:
         with _reported(copy, worker_id):
             durable.make_private(copy.parent)
             durable.replace(copy, content)

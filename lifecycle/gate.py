@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from lifecycle.checkpoint import Checkpoint, State
 from lifecycle.draft import HANDOFF_SECTIONS, sections_of
 from lifecycle.foreign_text import unfenced
+from lifecycle.tokens import EncodingUnavailable, TokenCounter, byte_bound, counter
 from lifecycle.value import Value
 
 THIN_TOKENS = 120
@@ -42,18 +43,20 @@ class GateResult(Value):
 
 
 def weigh(
-    sections: Mapping[str, str],
+    draft: str | None,
     checkpoint: Checkpoint | None,
     *,
-    previous: str | None,
-    same_mission: bool,
-    count: Callable[[str], int],
+    previous: str | None = None,
+    same_mission: bool = True,
+    count: TokenCounter | None = None,
 ) -> GateResult:
-    """Weigh a parsed draft (no sections where there is none).
+    """Weigh the text of a draft, None where there is none.
 
     *previous* is the text of the handoff before this one; it counts only where *same_mission* says that it
-    belongs to the same mission, still open. *count* counts tokens.
+    belongs to the same mission, still open. *count* defaults to tiktoken's figure, or bytes where it has no ranks.
     """
+    count = count or _counter()
+    sections = sections_of(draft) if draft else {}
     missing = tuple(name for name in HANDOFF_SECTIONS if not _is_filled(name, sections, checkpoint))
     figure = count(prose(sections))
     before = count(prose(sections_of(previous))) if previous and same_mission else 0
@@ -75,6 +78,13 @@ def prose(sections: Mapping[str, str]) -> str:
         lines = text.split("\n")
         kept += [lines[number] for number, outside in unfenced(lines) if outside and not lines[number].startswith("#")]
     return "\n".join(line for line in kept if line.strip())
+
+
+def _counter() -> TokenCounter:
+    try:
+        return counter()
+    except EncodingUnavailable:
+        return byte_bound
 
 
 def _is_filled(name: str, sections: Mapping[str, str], checkpoint: Checkpoint | None) -> bool:

@@ -11,11 +11,13 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from lifecycle.checkpoint import Checkpoint
-from lifecycle.draft import HANDOFF_SECTIONS, MACHINE_PART, opens_section, sections_of
+from lifecycle.draft import HANDOFF_SECTIONS, MACHINE_PART, opens_section, parse_draft, sections_of
 from lifecycle.foreign_text import bounded, cleaned, unfenced
 from lifecycle.redaction import redact
 from lifecycle.renewal import Quality
 from lifecycle.value import Value
+
+__all__ = ["HANDOFF_SECTIONS", "Handoff", "HandoffFile", "compose", "parse_draft", "read_handoff", "summary_of"]
 
 _T = TypeVar("_T")
 

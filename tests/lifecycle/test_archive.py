@@ -9,11 +9,12 @@ import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from lifecycle import archive, durable
-from lifecycle.errors import HandoffNotSaved, Misuse
+from lifecycle.errors import HandoffNotSaved
 from lifecycle.paths import WorkerPaths
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -26,7 +27,7 @@ from lifecycle.errors import HandoffNotSaved
 
 target, copy = map(Path, sys.argv[1:])
 try:
-    archive.save("x" * 100_000, archive.Targets(archive=target, copies=(copy,)))
+    archive.save("x" * 100_000, target, [copy])
 except HandoffNotSaved as error:
     print(error)
     sys.exit(7)
@@ -43,8 +44,13 @@ def paths(tmp_path: Path) -> WorkerPaths:
     )
 
 
-def targets(paths: WorkerPaths, *, at: datetime = NOW, renewal_id: str = "rn-1") -> archive.Targets:
-    return archive.targets_of(paths, mission_id="mission-a1", renewal_id=renewal_id, at=at)
+class Places(NamedTuple):
+    archive: Path
+    copies: tuple[Path, ...]
+
+
+def places(paths: WorkerPaths, *, at: datetime = NOW, renewal_id: str = "rn-1") -> Places:
+    return Places(paths.archived(at, renewal_id), (paths.shared_latest, paths.latest, paths.mission_copy("mission-a1")))
 
 
 def mode(path: Path) -> int:
@@ -52,54 +58,54 @@ def mode(path: Path) -> int:
 
 
 def test_a_handoff_is_written_to_archive_shared_latest_profile_latest_and_mission_copy(paths: WorkerPaths) -> None:
-    digest = archive.save(TEXT, targets(paths))
-    places = [
+    digest = archive.save(TEXT, *places(paths))
+    expected = [
         paths.home / "archive" / "swarm7" / "20260304T050607Z-rn-1.md",
         paths.memory_root / "memory" / "handoffs" / "swarm" / "swarm7-latest.md",
         paths.profile / "memory" / "handoffs" / "latest.md",
         paths.profile / "memory" / "handoffs" / "mission-a1.md",
     ]
-    assert [place.read_text() for place in places] == [TEXT] * 4
+    assert [place.read_text() for place in expected] == [TEXT] * 4
     assert digest == hashlib.sha256(TEXT.encode()).hexdigest()
 
 
 def test_files_and_the_folders_we_make_are_private_whatever_the_umask(paths: WorkerPaths) -> None:
     before = os.umask(0)
     try:
-        archive.save(TEXT, targets(paths))
+        archive.save(TEXT, *places(paths))
     finally:
         os.umask(before)
-    assert {mode(path) for path in (targets(paths).archive, *targets(paths).copies)} == {0o600}
+    assert {mode(path) for path in (places(paths).archive, *places(paths).copies)} == {0o600}
     assert {mode(paths.archive), mode(paths.home), mode(paths.handoffs), mode(paths.shared_latest.parent)} == {0o700}
 
 
 def test_a_folder_that_existed_keeps_its_mode(paths: WorkerPaths) -> None:
     paths.memory_root.mkdir(mode=0o755)
     paths.memory_root.chmod(0o755)
-    archive.save(TEXT, targets(paths))
+    archive.save(TEXT, *places(paths))
     assert mode(paths.memory_root) == 0o755
 
 
 def test_an_interrupted_save_may_be_repeated(paths: WorkerPaths) -> None:
-    archive.save(TEXT, targets(paths))
+    archive.save(TEXT, *places(paths))
     paths.latest.unlink()
-    archive.save(TEXT, targets(paths))
+    archive.save(TEXT, *places(paths))
     assert paths.latest.read_text() == TEXT
 
 
 def test_an_archived_handoff_is_never_overwritten(paths: WorkerPaths) -> None:
     """W-11: the second renewal must not destroy the evidence of the first."""
-    archive.save(TEXT, targets(paths))
+    archive.save(TEXT, *places(paths))
     with pytest.raises(HandoffNotSaved, match=r"20260304T050607Z-rn-1\.md"):
-        archive.save("another text", targets(paths))
-    assert targets(paths).archive.read_text() == TEXT
+        archive.save("another text", *places(paths))
+    assert places(paths).archive.read_text() == TEXT
     assert paths.latest.read_text() == TEXT
 
 
 def test_two_renewals_in_one_second_do_not_collide(paths: WorkerPaths) -> None:
     """claude-remember #363: second-resolution names."""
-    archive.save("one", targets(paths, renewal_id="rn-1"))
-    archive.save("two", targets(paths, renewal_id="rn-2"))
+    archive.save("one", *places(paths, renewal_id="rn-1"))
+    archive.save("two", *places(paths, renewal_id="rn-2"))
     assert {path.read_text() for path in archive.archived_handoffs(paths)} == {"one", "two"}
 
 
@@ -107,7 +113,7 @@ def test_nothing_is_saved_where_the_archive_cannot_be_written(paths: WorkerPaths
     paths.home.mkdir()
     (paths.home / "archive").write_text("a file where a folder belongs")
     with pytest.raises(HandoffNotSaved, match="archive") as caught:
-        archive.save(TEXT, targets(paths), worker_id="swarm7")
+        archive.save(TEXT, *places(paths), worker_id="swarm7")
     assert caught.value.reason == "handoff_not_saved"
     assert caught.value.worker_id == "swarm7"
     assert not paths.shared_latest.exists()
@@ -117,13 +123,13 @@ def test_nothing_is_saved_where_the_archive_cannot_be_written(paths: WorkerPaths
 def test_a_copy_that_cannot_be_written_is_an_error_that_names_it(paths: WorkerPaths) -> None:
     paths.shared_latest.mkdir(parents=True)
     with pytest.raises(HandoffNotSaved, match=r"swarm7-latest\.md"):
-        archive.save(TEXT, targets(paths))
-    assert targets(paths).archive.read_text() == TEXT
+        archive.save(TEXT, *places(paths))
+    assert places(paths).archive.read_text() == TEXT
 
 
 def test_a_full_disk_leaves_the_old_latest_whole_and_no_rubbish(paths: WorkerPaths, tmp_path: Path) -> None:
     """D1, D4: the kernel itself refuses the write half-way (a size limit, as a full disk does)."""
-    archive.save("old", targets(paths))
+    archive.save("old", *places(paths))
     script = tmp_path / "write.py"
     script.write_text(WRITE_MUCH)
 
@@ -131,7 +137,7 @@ def test_a_full_disk_leaves_the_old_latest_whole_and_no_rubbish(paths: WorkerPat
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
-    new = targets(paths, renewal_id="rn-2").archive
+    new = places(paths, renewal_id="rn-2").archive
     done = subprocess.run(
         [sys.executable, script, new, paths.latest],
         check=False,
@@ -162,7 +168,7 @@ def test_what_does_not_read_back_as_written_is_not_saved(paths: WorkerPaths, mon
 
     monkeypatch.setattr(durable, "write_all", torn)
     with pytest.raises(HandoffNotSaved, match="does not hold the handoff"):
-        archive.save(TEXT, targets(paths))
+        archive.save(TEXT, *places(paths))
 
 
 def test_a_symlink_at_latest_is_replaced_and_not_followed(paths: WorkerPaths, tmp_path: Path) -> None:
@@ -170,23 +176,23 @@ def test_a_symlink_at_latest_is_replaced_and_not_followed(paths: WorkerPaths, tm
     elsewhere.write_text("precious")
     paths.handoffs.mkdir(parents=True)
     paths.latest.symlink_to(elsewhere)
-    archive.save(TEXT, targets(paths))
+    archive.save(TEXT, *places(paths))
     assert elsewhere.read_text() == "precious"
     assert paths.latest.read_text() == TEXT
 
 
 def test_a_saved_handoff_that_changed_is_no_longer_saved(paths: WorkerPaths) -> None:
-    digest = archive.save(TEXT, targets(paths))
-    assert archive.is_saved(targets(paths).archive, digest)
-    targets(paths).archive.write_text("edited")
-    assert not archive.is_saved(targets(paths).archive, digest)
+    digest = archive.save(TEXT, *places(paths))
+    assert archive.is_saved(places(paths).archive, digest)
+    places(paths).archive.write_text("edited")
+    assert not archive.is_saved(places(paths).archive, digest)
     assert not archive.is_saved(paths.archive / "gone.md", digest)
 
 
 def test_archived_handoffs_are_listed_newest_first_without_leftovers(paths: WorkerPaths) -> None:
     assert archive.archived_handoffs(paths) == ()
     for hours in (2, 0, 1):
-        archive.save(f"{hours}", targets(paths, at=NOW + timedelta(hours=hours), renewal_id=f"rn-{hours}"))
+        archive.save(f"{hours}", *places(paths, at=NOW + timedelta(hours=hours), renewal_id=f"rn-{hours}"))
     (paths.archive / ".20270101T000000Z-rn-9.md.abc.tmp").write_text("leftover")
     (paths.archive / "notes.md").write_text("not ours")
     assert [path.read_text() for path in archive.archived_handoffs(paths)] == ["2", "1", "0"]
@@ -194,14 +200,9 @@ def test_archived_handoffs_are_listed_newest_first_without_leftovers(paths: Work
 
 def test_an_empty_archive_file_is_passed_over_for_the_one_before(paths: WorkerPaths) -> None:
     """D3: a 0-byte state file must not stop the program."""
-    archive.save("good", targets(paths))
+    archive.save("good", *places(paths))
     (paths.archive / "20270101T000000Z-rn-9.md").touch()
     assert archive.newest_text(paths) == "good"
-
-
-def test_a_mission_id_that_leaves_the_folder_is_refused(paths: WorkerPaths) -> None:
-    with pytest.raises(Misuse):
-        archive.targets_of(paths, mission_id="../../x", renewal_id="rn-1", at=NOW)
 
 
 def test_obstacles_are_told_before_the_worker_is_asked(paths: WorkerPaths) -> None:

@@ -31,7 +31,8 @@ def weighed(
     previous: str | None = None,
     same_mission: bool = True,
 ) -> GateResult:
-    return weigh(sections, checkpoint, previous=previous, same_mission=same_mission, count=words)
+    draft = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items())
+    return weigh(draft, checkpoint, previous=previous, same_mission=same_mission, count=words)
 
 
 def document(sections: dict[str, str]) -> str:
@@ -69,6 +70,12 @@ def test_no_document_at_all_is_thin_and_says_what_is_missing() -> None:
     found = weighed({}, checkpoint=None)
     assert found.thin
     assert found.missing == HANDOFF_SECTIONS
+
+
+def test_tokens_are_tiktokens_where_no_counter_is_given() -> None:
+    assert not weigh("## Objective\n\n" + "word " * THIN_TOKENS, CHECKPOINT).thin
+    assert weigh("## Objective\n\n" + "word " * 100, CHECKPOINT).thin
+    assert weigh(None, CHECKPOINT).thin
 
 
 def test_what_the_checkpoint_says_is_not_missing() -> None:
