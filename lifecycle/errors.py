@@ -12,6 +12,7 @@ LifecycleError                 has .worker_id, a stable .reason, a sentence, .ev
   TerminalError                tmux refused
   ContextUnreadable            the agent's records cannot be read
   TextNotSendable              the agent's face would run, complete or swallow the text
+  MemoryNotWritten             a memory event of the swarm cannot be written
   StopsHere                    ends a renewal in a block; the reason is the block's
     PreflightFailed            something that brings the worker back is missing
       LaunchUnknown            nobody knows how the worker is started
@@ -114,6 +115,12 @@ class TextNotSendable(LifecycleError):
     """The agent's face would run, complete or swallow this text; nothing was typed."""
 
     reason = "not_sendable"
+
+
+class MemoryNotWritten(LifecycleError):
+    """A memory event of the swarm cannot be written; no renewal depends on it."""
+
+    reason = "memory_not_written"
 
 
 class StopsHere(LifecycleError):
