@@ -262,15 +262,14 @@ class Ledger:
             )
             return done.rowcount == 1
 
-    def forget_notices(self, worker_id: str, *, keep: Iterable[str] = ()) -> None:
-        """Forget all notices of a worker but those in *keep*: the occurrence is over, the next one counts anew."""
-        kept = list(keep)
-        marks = ",".join("?" * len(kept))
+    def forget_notices(self, worker_id: str, *, passing: Iterable[str]) -> None:
+        """Forget the notices whose key begins with one of *passing*: what they told of is over."""
         with self.transaction():
-            self._connection.execute(
-                f"delete from notices where worker_id = ? and key not in ({marks})",  # noqa: S608 - only marks
-                (worker_id, *kept),
-            )
+            for kind in passing:
+                self._connection.execute(
+                    "delete from notices where worker_id = ? and (key = ? or key like ? || ':%')",
+                    (worker_id, kind, kind),
+                )
 
     def _recalled(self, kind: type[_V], doc: str) -> _V:
         try:

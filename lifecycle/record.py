@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from lifecycle.launch import LaunchSpec
 from lifecycle.reading import ContextReading
 from lifecycle.renewal import Renewal
 from lifecycle.value import Value
@@ -44,6 +45,7 @@ class WorkerRecord(Value):
     last_handoff_at: datetime | None = None
     last_alive_at: datetime | None = None
     last_boot: str | None = None
+    launch: LaunchSpec | None = None
     open_renewal: Renewal | None = None
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -67,13 +68,19 @@ class HandoffRequest(Value):
     text: str
     draft: Path
     row: SentRow
-    work_row: int
-    """The newest row before the request: what the handoff must be newer than."""
+
+
+class Unasked(Value):
+    """A human, or a written policy, said to go on without asking the worker."""
+
+    renewal_id: str
+    why: str
 
 
 class ParsedHandoff(Value):
     """Proof that the worker answered this request with a complete checkpoint."""
 
+    renewal_id: str
     checkpoint: Checkpoint
     reply_row: int
     session_id: str
@@ -99,6 +106,7 @@ class SavedHandoff(Value):
 class StoppedSession(Value):
     """Proof that every process that could write the agent's database is gone."""
 
+    renewal_id: str
     tmux_session: str
     pane_id: str | None
     window_id: str | None = None
@@ -111,6 +119,7 @@ class StoppedSession(Value):
 class RunningSession(Value):
     """Proof that a clean agent shows its input line."""
 
+    renewal_id: str
     pane_id: str
     agent: ProcessId
     generation: int
@@ -121,6 +130,7 @@ class RunningSession(Value):
 class ResumePrompt(Value):
     """Proof that the new session holds the resume prompt."""
 
+    renewal_id: str
     row: SentRow
     text: str
 
@@ -128,6 +138,7 @@ class ResumePrompt(Value):
 class Acknowledgement(Value):
     """Proof that the new session answered: nothing is called healthy without it."""
 
+    renewal_id: str
     checkpoint: Checkpoint
     row: SentRow
     reply_row: int
@@ -183,10 +194,13 @@ class Renewal(Value):
     running: RunningSession | None = None
     resume: ResumePrompt | None = None
     acknowledgement: Acknowledgement | None = None
-    corrected: bool = False
-    reminded: bool = False
-    synthesize: bool = False
+    correction: HandoffRequest | None = None
+    reminder: ResumePrompt | None = None
+    substitute: Literal["synthesize", "text"] | None = None
+    given_text: str | None = None
+    respawns: int = 0
     released: bool = False
+    ask_again: bool = False
     mission_id: str | None = None
     assignment_id: str | None = None
 
@@ -211,7 +225,8 @@ class Renewal(Value):
         times = {**self.phase_times, phase.value: now}
         moved = self.model_copy(update={**proofs, "phase": phase, "updated_at": now, "phase_times": times})
         needed = _PROOF.get(phase)
-        if needed and getattr(moved, needed) is None:
+        spoken_for = needed == "request" and self.substitute is not None
+        if needed and getattr(moved, needed) is None and not spoken_for:
             msg = f"{self.renewal_id}: {phase} without {needed}"
             raise IllegalTransition(msg)
         return moved
@@ -258,6 +273,19 @@ class Blocked(Value):
 
 
 Outcome = Annotated[Renewed | Spared | Blocked, Field(discriminator="kind")]
+
+
+class OpenedRenewal(Value):
+    """Proof that the ledger holds an open renewal and that all that brings the worker back exists."""
+
+    renewal_id: str
+    worker_id: str
+    reading: ContextReading
+
+
+def new_renewal_id(now: datetime) -> str:
+    """An id that sorts by time and cannot be guessed: it is the nonce of everything that is asked and answered."""
+    return f"r{now:%y%m%d%H%M%S}-{secrets.token_hex(3)}"
 
 
 def block_of(error: LifecycleError, renewal: Renewal, now: datetime) -> Block:

@@ -39,3 +39,20 @@ class TurnState(Value):
     answered: bool = True
     compacting: bool = False
     delegating: bool = False
+
+
+class ToolCall(Value):
+    """One tool call of a session. *outcome* is None where no result was ever written: its effect is unknown."""
+
+    name: str
+    arguments: str
+    outcome: str | None = None
+
+
+class Digest(Value):
+    """What a session's rows say by themselves, oldest first; undone rows and summaries are left out."""
+
+    session_id: str | None = None
+    requests: tuple[str, ...] = ()
+    last_words: str = ""
+    calls: tuple[ToolCall, ...] = ()

@@ -90,7 +90,7 @@ _DRAFT = re.compile(r"/[^\s\"'`<>|]*draft-([\w.-]+?)\.md")
 _DOCUMENT = re.compile(r"/[^\s\"'`<>|]+\.md")
 _LABELLED_PATH = re.compile(r"^\W*(?:handoff|archive)[^:\n]*:\s*\W?(/[^\s\"'`<>|]+\.md)", re.IGNORECASE | re.MULTILINE)
 _PROFILE = re.compile(r"/profiles/([\w-]+)/")
-_DIRECTIVE = re.compile(r"\[\[(tool|say|slow|fail|never)\b\s*(.*?)\]\]", re.DOTALL)
+_DIRECTIVE = re.compile(r"\[\[(tool|say|slow|fail|never|tokens)\b\s*(.*?)\]\]", re.DOTALL)
 
 
 def read_prompt(body: dict[str, Any], *, tokens: int = 0) -> Prompt:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -94,12 +95,15 @@ class ScriptedModel:
         self.stop()
 
     def _measured(self, body: dict[str, Any]) -> Prompt:
+        """Count characters; `[[tokens N]]` anywhere in the conversation says how many came up to there."""
         messages = body.get("messages") or []
         system = [message for message in messages if message.get("role") == "system"]
-        talk = [message for message in messages if message.get("role") != "system"]
-        fixed = len(json.dumps([body.get("tools") or [], system]))
-        size = fixed + len(json.dumps(talk)) * self._script.weight
-        return read_prompt(body, tokens=int(size / self._script.chars_per_token))
+        talk = json.dumps([message for message in messages if message.get("role") != "system"])
+        fixed = len(json.dumps([body.get("tools") or [], system])) / self._script.chars_per_token
+        for told in re.finditer(r"\[\[tokens (\d+)\]\]", talk):
+            fixed, talk = float(told.group(1)), told.string[told.end() :]
+        tokens = int(fixed + len(talk) * self._script.weight / self._script.chars_per_token)
+        return read_prompt(body, tokens=tokens)
 
     def _is_first(self, prompt: Prompt) -> bool:
         """Whether no other text of this kind came for this renewal; a turn's later calls repeat its own text."""

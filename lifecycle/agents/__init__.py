@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
 from lifecycle.launch import LaunchSpec
-from lifecycle.processes import Process
+from lifecycle.processes import Process, ProcessId
 from lifecycle.reading import ContextReading
 from lifecycle.screen import Face, PaneLook, Screen
-from lifecycle.transcript import Reply, SentRow, TurnState
+from lifecycle.transcript import Digest, Reply, SentRow, TurnState
 from lifecycle.worker import Worker
 
 
@@ -96,4 +97,24 @@ class Agent(Protocol):
 
     def background_processes(self, worker: Worker) -> list[int]:
         """Pids that the agent recorded as its own background processes."""
+        ...
+
+    def asked_first(self, tree: tuple[ProcessId, ...]) -> tuple[ProcessId, ...]:
+        """Those of the agent's *tree*, parents first, that a TERM lets close their session cleanly."""
+        ...
+
+    def profile_of(self, process: Process) -> Path | None:
+        """The profile that *process* runs on, if it is an agent of this kind."""
+        ...
+
+    def digest(self, worker: Worker, *, since: datetime | None) -> Digest:
+        """What the current session's rows say by themselves, for a handoff that nobody writes.
+
+        Raises:
+            ContextUnreadable
+        """
+        ...
+
+    def compact_command(self) -> str:
+        """What makes the agent compact its own context when it is typed into a free input line."""
         ...

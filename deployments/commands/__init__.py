@@ -1,0 +1,25 @@
+"""The commands, one noun a module."""
+
+from __future__ import annotations
+
+import typer
+
+from deployments.commands import (
+    blocks,
+    checkpoints,
+    control,
+    demonstration,
+    events,
+    handoffs,
+    renewals,
+    serving,
+    status,
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add every command to *app*, in the order of the help page."""
+    if app.registered_commands:
+        return
+    for module in (status, renewals, handoffs, checkpoints, blocks, control, events, serving, demonstration):
+        module.add_to(app)

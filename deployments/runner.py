@@ -1,0 +1,43 @@
+"""The runner of `afresh serve`: a sweep on an interval, never two at once, and `renew` for runs from the UI's form."""
+
+from __future__ import annotations
+
+import os
+
+from deployments.prefect_environment import client_environment
+from deployments.server import Running
+from lifecycle.settings import Settings
+
+RUNS_AT_ONCE = 6
+"""Processes of about 100 MB each: the renewals of a host, a sweep, and room for those that wait for a place."""
+
+
+def run(settings: Settings, server: Running) -> None:
+    """Serve both deployments until INT or TERM. Runs are child processes; agents are never among them."""
+    os.environ.update(client_environment(settings))
+    os.environ["PREFECT_API_URL"] = server.api
+    if server.password:
+        os.environ["PREFECT_API_AUTH_STRING"] = f"afresh:{server.password}"
+    from prefect import serve  # noqa: PLC0415 - reads its settings when it is imported
+    from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy  # noqa: PLC0415
+    from prefect.types.entrypoint import EntrypointType  # noqa: PLC0415
+
+    from flows.asking import request_handoff_only  # noqa: PLC0415
+    from flows.renewal import renew_worker  # noqa: PLC0415
+    from flows.sweep import sweep_workers  # noqa: PLC0415
+
+    one_sweep = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
+    serve(
+        RunnerDeployment.from_flow(
+            sweep_workers,
+            "sweep",
+            interval=settings.sweep_interval,
+            concurrency_limit=one_sweep,
+            entrypoint_type=EntrypointType.MODULE_PATH,
+        ),
+        RunnerDeployment.from_flow(renew_worker, "renew", entrypoint_type=EntrypointType.MODULE_PATH),
+        RunnerDeployment.from_flow(request_handoff_only, "request-handoff", entrypoint_type=EntrypointType.MODULE_PATH),
+        limit=RUNS_AT_ONCE,
+        # The default pauses the schedules at every stop of the runner.
+        pause_on_shutdown=False,
+    )

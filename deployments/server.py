@@ -1,0 +1,186 @@
+"""The Prefect server: the one that is named, the one that `afresh serve` runs, or an embedded one for one command."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from deployments.output import tell
+from deployments.prefect_environment import client_environment, server_environment
+from lifecycle.errors import LifecycleError
+from lifecycle.settings import Settings
+from lifecycle.value import Value
+from lifecycle.waiting import DeadlinePassed, SystemClock, wait_until
+
+STARTED_WITHIN = timedelta(seconds=120)
+STOPPED_WITHIN = timedelta(seconds=15)
+
+
+class ServerError(LifecycleError):
+    """The Prefect server did not start, or is not the one that it should be."""
+
+    reason = "server"
+
+
+class Running(Value):
+    """A server that answers. *password* is for the user `afresh`."""
+
+    url: str
+    pid: int | None = None
+    password: str | None = None
+
+    @property
+    def api(self) -> str:
+        return f"{self.url}/api"
+
+    def is_healthy(self) -> bool:
+        request = urllib.request.Request(f"{self.api}/health")  # noqa: S310 - our own loopback address
+        if self.password:
+            token = base64.b64encode(f"afresh:{self.password}".encode()).decode()
+            request.add_header("Authorization", f"Basic {token}")
+        try:
+            with urllib.request.urlopen(request, timeout=2) as answer:  # noqa: S310
+                return bool(answer.status == 200)
+        except (OSError, urllib.error.URLError):
+            return False
+
+
+@contextmanager
+def server_for(settings: Settings) -> Iterator[str]:
+    """Point this process at a server and yield its address; an embedded one is stopped again."""
+    os.environ.update(client_environment(settings))
+    if os.environ.get("PREFECT_API_URL"):
+        yield os.environ["PREFECT_API_URL"].removesuffix("/api")
+        return
+    served = recorded(settings)
+    if served is not None and served.is_healthy():
+        _point_at(served)
+        yield served.url
+        return
+    tell("starting an embedded Prefect server (about 20 s)")
+    with started(settings, port=free_port(settings.server.host), password=None) as running:
+        _point_at(running)
+        yield running.url
+
+
+@contextmanager
+def started(settings: Settings, *, port: int, password: str | None) -> Iterator[Running]:
+    """Run a server for as long as the block lasts.
+
+    Raises:
+        ServerError: it ended, or did not answer in time; the message names its log.
+    """
+    settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    (settings.home / "prefect").mkdir(exist_ok=True, mode=0o700)
+    environment = {**os.environ, **server_environment(settings, port=port, password=password)}
+    log = settings.home / "server.log"
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "prefect", "server", "start", "--host", settings.server.host, "--port", str(port)],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            # A Ctrl-C at the terminal is for us; the server is stopped when the block ends.
+            start_new_session=True,
+        )
+    running = Running(url=f"http://{settings.server.host}:{port}", pid=process.pid, password=password)
+    try:
+        _await_health(running, process, log)
+        yield running
+    finally:
+        stop(process)
+
+
+def _await_health(running: Running, process: subprocess.Popen[bytes], log: Path) -> None:
+    def probe() -> bool:
+        if process.poll() is not None:
+            msg = f"the Prefect server ended with {process.returncode}: see {log}"
+            raise ServerError(msg)
+        return running.is_healthy()
+
+    try:
+        wait_until(probe, STARTED_WITHIN, SystemClock())
+    except DeadlinePassed as error:
+        msg = f"the Prefect server did not answer within {STARTED_WITHIN.total_seconds():.0f} s: see {log}"
+        raise ServerError(msg) from error
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End the server and its children, which share its process group."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            break
+        try:
+            process.wait(timeout=STOPPED_WITHIN.total_seconds())
+        except subprocess.TimeoutExpired:
+            continue
+        break
+    process.wait()
+
+
+def record_path(settings: Settings) -> Path:
+    return settings.home / "server.json"
+
+
+def recorded(settings: Settings) -> Running | None:
+    """The server that `afresh serve` recorded, alive or not."""
+    try:
+        return Running.recall(record_path(settings).read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+@contextmanager
+def recorded_as(settings: Settings, running: Running) -> Iterator[None]:
+    """Let other commands of this home find *running*. The file holds the password and is for its owner alone."""
+    path = record_path(settings)
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(running.model_dump_json())
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def kept_password(settings: Settings) -> str:
+    """The password of this home's server: made once, kept for its owner alone."""
+    path = settings.home / "server.password"
+    try:
+        return json.loads(path.read_text())["password"]  # type: ignore[no-any-return]
+    except (OSError, ValueError, KeyError):
+        password = secrets.token_urlsafe(24)
+        path.unlink(missing_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump({"password": password}, file)
+        return password
+
+
+def _point_at(running: Running) -> None:
+    os.environ["PREFECT_API_URL"] = running.api
+    if running.password:
+        os.environ["PREFECT_API_AUTH_STRING"] = f"afresh:{running.password}"
+
+
+def free_port(host: str) -> int:
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        port: int = probe.getsockname()[1]
+        return port

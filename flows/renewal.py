@@ -1,0 +1,110 @@
+"""renew_worker: one worker through the eight steps, each a task."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Literal
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.runtime import flow_run
+from prefect.states import Completed, Failed
+
+from lifecycle.ending import block
+from lifecycle.errors import LifecycleError, Misuse, RenewalInProgress
+from lifecycle.host import Host
+from lifecycle.lock import held, one_of
+from lifecycle.renewal import Blocked, OpenedRenewal, Outcome, Renewed, Spared
+from lifecycle.settings import load_settings
+from lifecycle.shield import bringing_back_first
+from lifecycle.waiting import DeadlinePassed, wait_until
+from lifecycle.worker import Worker
+from tasks.handoff import detect_context_pressure, parse_checkpoint, persist_handoff, request_handoff
+from tasks.session import mark_healthy, respawn_worker, send_resume_prompt, stop_worker
+
+PLACE_WITHIN = timedelta(hours=1)
+"""How long a renewal waits for one of the host's places before it leaves the worker to the next sweep."""
+
+
+@flow(
+    name="renew",
+    flow_run_name="renew {worker_id}",
+    description="Renew one worker: handoff, clean session, proof that it works again.",
+    persist_result=False,
+)
+def renew_worker(
+    worker_id: str,
+    force: bool = False,
+    why: str = "",
+    asked_by: Literal["operator", "sweep"] = "operator",
+) -> State[Any]:
+    """Renew *worker_id*. An operator's order is consent; a sweep's needs `automatic`. *force* also ends a busy turn."""
+    with Host.opened(load_settings()) as host:
+        try:
+            worker = host.worker(worker_id)
+            with held(host.paths(worker).lock, worker_id=worker_id):
+                outcome = renew(host, worker, forced=force, by_hand=asked_by == "operator", why=why)
+        except Misuse as error:
+            return Failed(name="Refused", message=error.detail)
+        except RenewalInProgress as error:
+            outcome = Spared(worker_id=worker_id, reason=error.detail)
+    return state_of(outcome)
+
+
+def renew(host: Host, worker: Worker, *, forced: bool, by_hand: bool, why: str) -> Outcome:
+    """The renewal, with its errors turned into a block. The caller holds the worker's lock."""
+    try:
+        opened = detect_context_pressure(
+            host, worker, forced=forced, by_hand=by_hand, why=why, flow_run_id=str(flow_run.id or "")
+        )
+        if isinstance(opened, Spared):
+            return opened
+        return _in_a_place(host, worker, opened)
+    except (Misuse, RenewalInProgress):
+        raise
+    except LifecycleError as error:
+        renewal = host.ledger.record(worker.worker_id).open_renewal
+        if renewal is None:
+            raise
+        return block(host, worker, renewal, error)
+
+
+def _in_a_place(host: Host, worker: Worker, opened: OpenedRenewal) -> Outcome:
+    places = host.settings.max_parallel_renewals
+
+    def probe() -> Outcome | None:
+        with one_of(host.settings.home / "locks", places) as free:
+            if free:
+                return eight_steps(host, worker, opened)
+        host.progress(worker.worker_id, f"waits for one of the host's {places} places")
+        return None
+
+    try:
+        return wait_until(probe, PLACE_WITHIN, host.clock, every=timedelta(seconds=1))
+    except DeadlinePassed:
+        return Spared(
+            worker_id=worker.worker_id, reason=f"none of the {places} places was free; the next sweep goes on"
+        )
+
+
+def eight_steps(host: Host, worker: Worker, opened: OpenedRenewal) -> Renewed:
+    """Each step takes the proof that only the one before it can give."""
+    asked = request_handoff(host, worker, opened)
+    parsed = parse_checkpoint(host, worker, asked)
+    saved = persist_handoff(host, worker, parsed)
+    with bringing_back_first():
+        stopped = stop_worker(host, worker, saved)
+        running = respawn_worker(host, worker, stopped)
+    prompt = send_resume_prompt(host, worker, running, saved)
+    return mark_healthy(host, worker, prompt)
+
+
+def state_of(outcome: Outcome) -> State[Any]:
+    """The Prefect state that shows *outcome*. Names other than Prefect's own are listed in the automations."""
+    match outcome:
+        case Renewed(renewal=renewal):
+            return Completed(name="Renewed", message=f"{renewal.worker_id}: generation {renewal.generation + 1}")
+        case Blocked(block=placed, renewal=renewal):
+            return Failed(name="Blocked", message=f"{renewal.worker_id}: {placed.reason}: {placed.detail}")
+        case Spared(reason=reason):
+            return Completed(name="Spared", message=reason)

@@ -1,0 +1,162 @@
+"""Typing a text into an agent's input line, with proof that it arrived."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from lifecycle.errors import AgentGone, ContextUnreadable, Interfered, NotDelivered
+from lifecycle.host import Host
+from lifecycle.renewal import Delivery
+from lifecycle.screen import Face, PaneLook, PaneState
+from lifecycle.transcript import SentRow
+from lifecycle.waiting import DeadlinePassed, wait_until
+from lifecycle.worker import Worker
+
+ENTER_AGAIN = timedelta(seconds=2)
+"""A face that swallowed an Enter (hermes-agent PR #109146: within 50 ms of the paste) shows our text still."""
+
+SHOWN_WITHIN = timedelta(seconds=5)
+"""How long a pasted text may take to be drawn. 95 kB took under a second on the TUI."""
+
+GONE = (PaneState.ABSENT, PaneState.EXITED, PaneState.NOT_AN_AGENT)
+
+RememberIntent = Callable[[Delivery], None]
+
+
+def deliver(
+    host: Host,
+    worker: Worker,
+    text: str,
+    *,
+    kind: str,
+    intent: Delivery | None = None,
+    remember: RememberIntent = lambda _: None,
+    while_busy: bool = False,
+) -> SentRow:
+    """Type *text* once and return the row that proves its arrival.
+
+    Called again with the *intent* that an earlier call had *remember*ed, it first looks for the row, then for
+    the text in the input line, and pastes only where neither holds it. Nothing is typed unless the face shows
+    an empty input line (or, *while_busy*, a face that queues), and Enter is pressed only while it shows our text.
+
+    Raises:
+        TextNotSendable: the face would not take the text as written.
+        NotDelivered: no row in time; what stands in the line is left there.
+        Interfered: a dialog opened, or someone else's text stands in the line. No Enter was pressed.
+        AgentGone: the agent ended.
+    """
+    agent = host.agent(worker)
+    text = text.strip()
+    if intent is not None and intent.text == text:
+        arrived = agent.find_sent(worker, text, after_row=intent.after_row)
+        if arrived:
+            return arrived
+    look = _takes_text(host, worker, text, while_busy=while_busy)
+    agent.check_sendable(text, look.face or Face.CLI, worker, busy=look.state is PaneState.BUSY)
+    if intent is None or intent.text != text:
+        intent = Delivery(kind=kind, text=text, after_row=agent.newest_row(worker), began_at=host.now())
+        remember(intent)
+    if not agent.shows_text(look, text):
+        _paste(host, worker, text, look)
+    return _send(host, worker, text, intent)
+
+
+def type_command(host: Host, worker: Worker, command: str) -> None:
+    """Type one of the agent's own commands, which leaves no row; the caller looks for its effect.
+
+    Raises:
+        NotDelivered, Interfered, AgentGone
+    """
+    agent = host.agent(worker)
+    look = _takes_text(host, worker, command, while_busy=False)
+    _paste(host, worker, command, look)
+    try:
+        look = wait_until(lambda: _shown(host, worker, command), SHOWN_WITHIN, host.clock)
+    except DeadlinePassed as error:
+        msg = f"{worker.worker_id}: {command} does not show in the input line; Enter was not pressed"
+        raise NotDelivered(msg, worker_id=worker.worker_id, evidence=host.look(worker).evidence()) from error
+    if look.screen is not None and agent.shows_text(look, command):
+        host.terminal(worker).press_enter(look.screen.pane_id)
+
+
+def _shown(host: Host, worker: Worker, text: str) -> PaneLook | None:
+    """The look at a pane whose input line holds *text*."""
+    look = host.look(worker)
+    _refuse_dialog(worker, look)
+    return look if host.agent(worker).shows_text(look, text) else None
+
+
+def _takes_text(host: Host, worker: Worker, text: str, *, while_busy: bool) -> PaneLook:
+    agent = host.agent(worker)
+
+    def probe() -> PaneLook | None:
+        look = host.look(worker)
+        if look.state in GONE:
+            msg = f"{worker.worker_id}: the agent is gone"
+            raise AgentGone(msg, worker_id=worker.worker_id, evidence=look.evidence())
+        ours = look.state is PaneState.TYPED and agent.shows_text(look, text)
+        busy = while_busy and look.state is PaneState.BUSY
+        return look if look.state is PaneState.READY or ours or busy else None
+
+    try:
+        return wait_until(probe, host.settings.deadlines.delivery, host.clock)
+    except DeadlinePassed as error:
+        look = host.look(worker)
+        msg = f"{worker.worker_id}: the input line never took text ({look.state}); nothing was typed"
+        raise NotDelivered(msg, worker_id=worker.worker_id, evidence=look.evidence()) from error
+
+
+def _paste(host: Host, worker: Worker, text: str, look: PaneLook) -> None:
+    if look.screen is None:
+        msg = f"{worker.worker_id}: no pane"
+        raise AgentGone(msg, worker_id=worker.worker_id)
+    host.terminal(worker).paste(look.screen.pane_id, text, buffer=f"afresh-{worker.worker_id}")
+
+
+def _send(host: Host, worker: Worker, text: str, intent: Delivery) -> SentRow:
+    agent, clock = host.agent(worker), host.clock
+    entered: list[float] = []
+
+    def arrived() -> SentRow | None:
+        try:
+            row = agent.find_sent(worker, text, after_row=intent.after_row)
+        except ContextUnreadable:
+            row = None
+        if row:
+            return row
+        if not entered or clock.monotonic() - entered[-1] >= ENTER_AGAIN.total_seconds():
+            look = _shown(host, worker, text)
+            if look is not None and look.screen is not None:
+                host.terminal(worker).press_enter(look.screen.pane_id)
+                entered.append(clock.monotonic())
+        return None
+
+    try:
+        wait_until(lambda: _shown(host, worker, text), SHOWN_WITHIN, clock, every=timedelta(seconds=0.1))
+    except DeadlinePassed as error:
+        look = host.look(worker)
+        msg = f"{worker.worker_id}: the pasted text is not in the input line ({look.state}); Enter was not pressed"
+        raise NotDelivered(msg, worker_id=worker.worker_id, evidence=look.evidence()) from error
+    began = clock.monotonic()
+    while True:
+        try:
+            return wait_until(arrived, host.settings.deadlines.delivery, clock)
+        except DeadlinePassed as error:
+            look = host.look(worker)
+            queued = bool(entered) and look.state is PaneState.BUSY and not agent.shows_text(look, text)
+            if queued and clock.monotonic() - began < host.settings.deadlines.handoff_answer.total_seconds():
+                host.progress(worker.worker_id, "our text is queued behind the running turn")
+                continue
+            seconds = host.settings.deadlines.delivery.total_seconds()
+            msg = f"{worker.worker_id}: no row with our text within {seconds:.0f} s"
+            raise NotDelivered(msg, worker_id=worker.worker_id, evidence=look.evidence()) from error
+
+
+def _refuse_dialog(worker: Worker, look: PaneLook) -> None:
+    if look.state in (PaneState.DIALOG, PaneState.SETUP, PaneState.COPY_MODE):
+        msg = f"{worker.worker_id}: {look.state} came up while our text was on its way; Enter was not pressed"
+        raise Interfered(msg, worker_id=worker.worker_id, evidence=look.evidence())
+    if look.state in GONE:
+        msg = f"{worker.worker_id}: the agent ended while our text was on its way"
+        raise AgentGone(msg, worker_id=worker.worker_id, evidence=look.evidence())

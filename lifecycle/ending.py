@@ -1,0 +1,133 @@
+"""How a renewal ends when it does not end well: blocked, with the worker released where it still lives."""
+
+from __future__ import annotations
+
+import logging
+
+from lifecycle import prompts
+from lifecycle.decision import Decision
+from lifecycle.delivery import GONE, deliver
+from lifecycle.errors import LifecycleError, StopsHere
+from lifecycle.host import Host
+from lifecycle.notifying import notify
+from lifecycle.reading import ContextReading
+from lifecycle.renewal import Block, Blocked, End, Phase, Renewal, block_of, new_renewal_id
+from lifecycle.screen import PaneState
+from lifecycle.swarm import remember_in_swarm, tell_swarm
+from lifecycle.worker import Worker
+
+log = logging.getLogger(__name__)
+
+
+def block(host: Host, worker: Worker, renewal: Renewal, error: LifecycleError) -> Blocked:
+    """Put a block on *renewal*, release the worker where it still waits for us, and tell a human. Sticky."""
+    placed = block_of(error, renewal, host.now())
+    blocked = host.ledger.put(renewal.model_copy(update={"block": placed, "updated_at": host.now()}))
+    host.event(
+        "renewal.blocked", worker, renewal.renewal_id, reason=placed.reason, detail=placed.detail, phase=placed.phase
+    )
+    blocked = release(host, worker, blocked)
+    tell_swarm(
+        host,
+        worker,
+        state="blocked",
+        phase="blocked",
+        checkpointStatus="blocked",
+        blockedReason=f"{placed.reason}: {placed.detail}",
+        needsHuman=True,
+        acceptingWork=False,
+    )
+    remember_in_swarm(host, worker, renewal, "blocked", placed.detail, reason=placed.reason)
+    notify(
+        host,
+        worker,
+        f"blocked:{renewal.renewal_id}:{placed.at:%Y%m%dT%H%M%S}",
+        f"blocked: {placed.reason}",
+        placed.detail,
+        remedy=remedy(worker, placed),
+    )
+    return Blocked(renewal=blocked, block=placed)
+
+
+def block_outright(host: Host, worker: Worker, decision: Decision, reading: ContextReading) -> Blocked:
+    """Block a worker on which no renewal may be opened: a renewal that never begins carries the block."""
+    now = host.now()
+    renewal = Renewal(
+        renewal_id=new_renewal_id(now),
+        worker_id=worker.worker_id,
+        generation=host.ledger.record(worker.worker_id).generation,
+        opened_at=now,
+        updated_at=now,
+        why=decision.reason,
+        reading=reading,
+    )
+    host.ledger.open(renewal)
+    error = StopsHere(decision.reason, worker_id=worker.worker_id, reason=decision.block or "blocked")
+    return block(host, worker, renewal, error)
+
+
+def find_proof(host: Host, worker: Worker, renewal: Renewal) -> bool:
+    """Clear a block that waited for a proof, if the proof is there now, and say so."""
+    if renewal.block is None or not renewal.block.waits_for_proof:
+        return False
+    try:
+        found = _proof(host, worker, renewal)
+    except LifecycleError:
+        return False
+    if not found:
+        return False
+    host.ledger.put(renewal.model_copy(update={"block": None, "updated_at": host.now()}))
+    host.event("block.cleared", worker, renewal.renewal_id, reason=renewal.block.reason, proof=found)
+    notify(host, worker, f"cleared:{renewal.renewal_id}", "no longer blocked", f"{renewal.block.reason}: {found}")
+    return True
+
+
+def _proof(host: Host, worker: Worker, renewal: Renewal) -> str:
+    agent = host.agent(worker)
+    match renewal.block.reason if renewal.block else "":
+        case "not_ready":
+            return "the agent is ready now" if host.look(worker).state is PaneState.READY else ""
+        case "handoff_timeout":
+            asked = renewal.correction or renewal.request
+            late = asked is not None and not renewal.released and agent.find_reply(worker, asked.row, asked.text)
+            return "the worker has answered since" if late else ""
+        case "resume_unanswered":
+            prompt = renewal.reminder or renewal.resume
+            answered = prompt is not None and agent.find_reply(worker, prompt.row, prompt.text)
+            return "the new session has answered since" if answered else ""
+        case _:
+            return ""
+
+
+def remedy(worker: Worker, placed: Block) -> str:
+    """What a human can do, in words."""
+    state = "The worker is DOWN. " if placed.worker_down else ""
+    return f"{state}Answer with `afresh answer {worker.worker_id} {'|'.join(placed.choices)}`."
+
+
+def release(host: Host, worker: Worker, renewal: Renewal) -> Renewal:
+    """Tell a worker that was asked and is not renewed to carry on: once, with proof, into a free input line."""
+    asked = renewal.request is not None or renewal.delivery is not None
+    if not asked or renewal.released or not worker.policy.release_on_block or renewal.phase.reached(Phase.STOPPING):
+        return renewal
+    try:
+        look = host.look(worker)
+        if look.state in GONE or look.state is not PaneState.READY:
+            return renewal
+        deliver(host, worker, prompts.cancelled(renewal_id=renewal.renewal_id), kind="release")
+    except LifecycleError as error:
+        log.warning("%s: not released: %s", worker.worker_id, error)
+        return renewal
+    host.event("renewal.released", worker, renewal.renewal_id)
+    return host.ledger.put(renewal.model_copy(update={"released": True, "updated_at": host.now()}))
+
+
+def close(host: Host, worker: Worker, renewal: Renewal, end: End, why: str) -> Renewal:
+    """End *renewal* without a renewal."""
+    released = release(host, worker, renewal)
+    closed = host.ledger.put(
+        released.model_copy(update={"end": end, "end_reason": why, "block": None, "updated_at": host.now()})
+    )
+    host.event(f"renewal.{end}", worker, renewal.renewal_id, why=why)
+    tell_swarm(host, worker, state="idle", phase=end.value, blockedReason=None, needsHuman=False, acceptingWork=True)
+    return closed

@@ -1,0 +1,127 @@
+"""The host on which workers live: everything a step needs to see and to act, opened once and passed on."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from lifecycle.agents import Agent
+from lifecycle.agents.kinds import agent_of_kind
+from lifecycle.ledger import Ledger, StoredHandoff
+from lifecycle.paths import WorkerPaths, paths_of
+from lifecycle.processes import Process, boot_id
+from lifecycle.reading import ContextReading
+from lifecycle.roster import find_worker, load_workers
+from lifecycle.screen import PaneLook, PaneState
+from lifecycle.settings import Settings
+from lifecycle.terminal import Terminal
+from lifecycle.transcript import TurnState
+from lifecycle.waiting import Clock, SystemClock
+from lifecycle.worker import Worker
+
+log = logging.getLogger(__name__)
+
+Progress = Callable[[str, str], None]
+"""Told what a step waits for: worker id, words. For people only; nothing is decided by it."""
+
+
+def _log_progress(worker_id: str, words: str) -> None:
+    log.info("%s: %s", worker_id, words)
+
+
+class Host:
+    """Settings, ledger, clock and the adapters of this host. One per thread: the ledger's connection is not shared."""
+
+    def __init__(self, settings: Settings, *, clock: Clock | None = None, progress: Progress = _log_progress) -> None:
+        self.settings = settings
+        self.clock = clock or SystemClock()
+        self.ledger = Ledger(settings.ledger_path)
+        self.progress = progress
+        self._terminals: dict[str | None, Terminal] = {}
+
+    @classmethod
+    @contextmanager
+    def opened(
+        cls, settings: Settings, *, clock: Clock | None = None, progress: Progress = _log_progress
+    ) -> Iterator[Host]:
+        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        host = cls(settings, clock=clock, progress=progress)
+        try:
+            yield host
+        finally:
+            host.ledger.close()
+
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    def workers(self) -> tuple[Worker, ...]:
+        return load_workers(self.settings)
+
+    def worker(self, worker_id: str) -> Worker:
+        """Find one worker.
+
+        Raises:
+            InvalidWorkerId, UnknownWorker
+        """
+        return find_worker(self.settings, worker_id)
+
+    def agent(self, worker: Worker) -> Agent:
+        return agent_of_kind(worker.agent)
+
+    def terminal(self, worker: Worker) -> Terminal:
+        return self.terminal_on(worker.socket if worker.socket is not None else self.settings.socket)
+
+    def terminal_on(self, socket: str | None) -> Terminal:
+        if socket not in self._terminals:
+            self._terminals[socket] = Terminal(socket)
+        return self._terminals[socket]
+
+    def paths(self, worker: Worker) -> WorkerPaths:
+        return paths_of(worker, memory_root=self.settings.memory_root, home=self.settings.home)
+
+    def look_with_process(self, worker: Worker) -> tuple[PaneLook, Process | None]:
+        """One look at the worker's pane, and the agent's own process in it where there is one.
+
+        Raises:
+            TerminalError: tmux is not there or refused; an absent session is a look, not an error.
+        """
+        agent = self.agent(worker)
+        found = self.terminal(worker).screen_of(
+            worker.session, is_agent=lambda process: agent.is_agent(process, worker)
+        )
+        if found is None:
+            return PaneLook(state=PaneState.ABSENT), None
+        screen, process = found
+        return agent.look(worker, screen, process), process
+
+    def look(self, worker: Worker) -> PaneLook:
+        return self.look_with_process(worker)[0]
+
+    def process(self, worker: Worker) -> Process | None:
+        return self.look_with_process(worker)[1]
+
+    def boot_id(self) -> str:
+        return boot_id()
+
+    def read(self, worker: Worker, process: Process | None) -> ContextReading:
+        since = process.started_at if process else None
+        return self.agent(worker).read_context(worker, since=since, now=self.now())
+
+    def turn(self, worker: Worker, process: Process | None) -> TurnState:
+        return self.agent(worker).turn(worker, since=process.started_at if process else None)
+
+    def event(self, kind: str, worker: Worker, renewal_id: str | None = None, **detail: JsonValue) -> None:
+        self.ledger.add_event(kind, worker.worker_id, at=self.now(), renewal_id=renewal_id, **detail)
+
+    def stored_text(self, handoff: StoredHandoff) -> tuple[str, bool]:
+        """The text of a stored handoff, and whether it is still what was stored; empty where the file is gone."""
+        try:
+            raw = handoff.archive.read_bytes()
+        except OSError:
+            return "", False
+        return raw.decode(errors="replace"), hashlib.sha256(raw).hexdigest() == handoff.sha256

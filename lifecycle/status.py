@@ -1,0 +1,135 @@
+"""What people and programs are told of a worker: one row, the same on the command line, in JSON and over HTTP."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from lifecycle.decision import recommended_action
+from lifecycle.host import Host
+from lifecycle.policy import Limits
+from lifecycle.record import WorkerRecord
+from lifecycle.survey import Finding, examine
+from lifecycle.value import Value
+from lifecycle.worker import Worker
+
+LifecycleState = Literal["idle", "renewing", "blocked", "parked", "held", "absent"]
+
+
+class BlockStatus(Value):
+    """A block, as far as a row shows it."""
+
+    reason: str
+    detail: str
+    phase: str
+    at: datetime
+    worker_down: bool
+    choices: tuple[str, ...]
+
+
+class WorkerStatus(Value):
+    """One worker now. *state* is the brief's single word: renewing or blocked, else the context state."""
+
+    worker_id: str
+    managed: bool
+    automatic: bool
+    agent: str
+    session_id: str | None
+    model: str | None
+    context_window: int | None
+    compaction_point: int | None
+    tokens: int | None
+    tokens_source: str
+    session_total: int
+    compactions: int
+    context_state: str
+    lifecycle_state: str
+    state: str
+    recommended_action: str
+    accepting_work: bool
+    policy: Limits
+    last_activity_at: datetime | None
+    last_handoff_at: datetime | None
+    handoff_path: Path
+    handoff_exists: bool
+    pane_state: str
+    block: BlockStatus | None
+    phase: str | None
+    renewal_id: str | None
+    generation: int
+    read_at: datetime
+    error: str | None
+    why: str
+
+
+def status_of(host: Host, worker: Worker, record: WorkerRecord | None = None) -> WorkerStatus:
+    """Look at *worker* and describe it. Nothing is written, nothing is typed."""
+    return described(host, examine(host, worker, record=record))
+
+
+def statuses(host: Host, workers: tuple[Worker, ...]) -> list[WorkerStatus]:
+    records = host.ledger.records(worker.worker_id for worker in workers)
+    return [status_of(host, worker, records[worker.worker_id]) for worker in workers]
+
+
+def described(host: Host, finding: Finding) -> WorkerStatus:
+    worker, reading, record = finding.worker, finding.reading, finding.record
+    renewal = record.open_renewal
+    context = finding.context_state
+    lifecycle = lifecycle_state(record, finding)
+    shared = host.paths(worker).shared_latest
+    placed = renewal.block if renewal else None
+    return WorkerStatus(
+        worker_id=worker.worker_id,
+        managed=worker.managed,
+        automatic=worker.managed and (worker.automatic if record.automatic is None else record.automatic),
+        agent=worker.agent,
+        session_id=reading.session_id,
+        model=reading.model,
+        context_window=reading.window,
+        compaction_point=reading.compaction_point,
+        tokens=reading.tokens,
+        tokens_source=reading.source.value,
+        session_total=reading.session_total,
+        compactions=reading.compactions,
+        context_state=context.value,
+        lifecycle_state=lifecycle,
+        state=lifecycle if lifecycle in ("renewing", "blocked") else context.value,
+        recommended_action=recommended_action(context),
+        accepting_work=finding.accepts_work,
+        policy=reading.limits(worker.policy),
+        last_activity_at=reading.last_activity_at,
+        last_handoff_at=record.last_handoff_at,
+        handoff_path=shared,
+        handoff_exists=shared.exists(),
+        pane_state=finding.pane.state.value,
+        block=BlockStatus(
+            reason=placed.reason,
+            detail=placed.detail,
+            phase=placed.phase.value,
+            at=placed.at,
+            worker_down=placed.worker_down,
+            choices=placed.choices,
+        )
+        if placed
+        else None,
+        phase=renewal.phase.value if renewal else None,
+        renewal_id=renewal.renewal_id if renewal else None,
+        generation=record.generation,
+        read_at=reading.at,
+        error=reading.error,
+        why=finding.decision.reason,
+    )
+
+
+def lifecycle_state(record: WorkerRecord, finding: Finding) -> LifecycleState:
+    """The first that holds, most urgent first."""
+    renewal = record.open_renewal
+    if renewal is not None:
+        return "blocked" if renewal.block else "renewing"
+    if record.is_held:
+        return "held"
+    if record.parked_until is not None and record.parked_until > finding.at:
+        return "parked"
+    return "absent" if finding.pane.state.value in ("absent", "exited", "not_an_agent") else "idle"

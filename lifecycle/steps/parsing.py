@@ -1,0 +1,170 @@
+"""Step 3: the worker's answer, read from its database and weighed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from lifecycle import prompts
+from lifecycle.checkpoint import Checkpoint, State, parse_checkpoint
+from lifecycle.delivery import GONE, deliver
+from lifecycle.draft import parse_draft, read_draft
+from lifecycle.errors import AgentGone, CheckpointRefused, HandoffTimeout, NotDelivered
+from lifecycle.gate import weigh
+from lifecycle.host import Host
+from lifecycle.renewal import HandoffRequest, ParsedHandoff, Phase, Quality, Renewal, Unasked
+from lifecycle.screen import Face
+from lifecycle.steps.standing import advance, amend, standing
+from lifecycle.synthesis import synthesize
+from lifecycle.transcript import Reply
+from lifecycle.waiting import DeadlinePassed, wait_until
+from lifecycle.worker import Worker
+
+GIVEN = Checkpoint(
+    state=State.HANDOFF,
+    files_changed="see the document",
+    commands_run="see the document",
+    result="see the document",
+    blocker="none",
+    next_action="Read the document again, confirm where the work stands, then wait for orders.",
+)
+"""What stands for a checkpoint where a human's text has none. Nothing is invented."""
+
+
+def parse_handoff(host: Host, worker: Worker, asked: HandoffRequest | Unasked) -> ParsedHandoff:
+    """Wait for the answer to our row and accept it, after at most one corrective request.
+
+    Raises:
+        CheckpointRefused: the answer, and its correction, cannot be used.
+        HandoffTimeout: no answer in time.
+        AgentGone: the agent ended before it answered.
+    """
+    renewal = standing(host, asked.renewal_id)
+    if renewal.phase.reached(Phase.PARSED) and renewal.parsed is not None:
+        return renewal.parsed
+    if isinstance(asked, Unasked) or renewal.substitute is not None:
+        parsed = _given(host, worker, renewal)
+    else:
+        parsed = _answered(host, worker, renewal, asked)
+    advance(host, worker, standing(host, renewal.renewal_id), Phase.PARSED, parsed=parsed, delivery=None)
+    return parsed
+
+
+def _given(host: Host, worker: Worker, renewal: Renewal) -> ParsedHandoff:
+    if renewal.substitute == "text" and renewal.given_text is not None:
+        try:
+            checkpoint = parse_checkpoint(renewal.given_text, worker_id=worker.worker_id)
+        except CheckpointRefused:
+            checkpoint = GIVEN
+        return ParsedHandoff(
+            renewal_id=renewal.renewal_id,
+            checkpoint=checkpoint,
+            reply_row=0,
+            session_id=renewal.reading.session_id or "" if renewal.reading else "",
+            draft_text=renewal.given_text,
+            quality=Quality.WRITTEN,
+            notes=("The text was given by a human.",),
+        )
+    return synthesize(host, worker, renewal)
+
+
+def _answered(host: Host, worker: Worker, renewal: Renewal, asked: HandoffRequest) -> ParsedHandoff:
+    if renewal.ask_again:
+        unanswered = CheckpointRefused("it was not answered", worker_id=worker.worker_id, reason="unanswered")
+        correction = _correct(host, worker, renewal, asked, unanswered)
+        renewal = amend(host, standing(host, renewal.renewal_id), correction=correction, ask_again=False, delivery=None)
+    latest = renewal.correction or asked
+    reply = _await_reply(host, worker, latest)
+    try:
+        return _weighed(host, worker, renewal, reply, asked.draft, is_last_try=renewal.correction is not None)
+    except CheckpointRefused as refusal:
+        if renewal.correction is not None:
+            refusal.evidence = refusal.evidence or reply.text[-4000:]
+            raise
+        host.progress(worker.worker_id, f"asks once for a correction: {refusal.detail}")
+        host.event("handoff.refused", worker, renewal.renewal_id, reason=refusal.reason, detail=refusal.detail)
+        correction = _correct(host, worker, renewal, asked, refusal)
+        renewal = amend(host, standing(host, renewal.renewal_id), correction=correction, delivery=None)
+        return _answered(host, worker, renewal, asked)
+
+
+def _await_reply(host: Host, worker: Worker, asked: HandoffRequest) -> Reply:
+    agent, limit = host.agent(worker), host.settings.deadlines.handoff_answer
+    left = max(limit - (host.now() - asked.row.at), timedelta())
+
+    def probe() -> Reply | None:
+        reply = agent.find_reply(worker, asked.row, asked.text)
+        if reply is None:
+            look = host.look(worker)
+            if look.state in GONE:
+                msg = f"{worker.worker_id}: the agent ended before it answered the handoff request"
+                raise AgentGone(msg, worker_id=worker.worker_id, evidence=look.evidence())
+            host.progress(worker.worker_id, f"waits for the handoff ({look.state})")
+        return reply
+
+    try:
+        return wait_until(probe, left, host.clock)
+    except DeadlinePassed as error:
+        msg = f"{worker.worker_id}: no answer to the handoff request within {limit}"
+        raise HandoffTimeout(msg, worker_id=worker.worker_id, evidence=host.look(worker).evidence()) from error
+
+
+def _weighed(
+    host: Host, worker: Worker, renewal: Renewal, reply: Reply, draft: Path, *, is_last_try: bool
+) -> ParsedHandoff:
+    checkpoint = parse_checkpoint(
+        reply.text, renewal_id=renewal.renewal_id, worker_id=worker.worker_id, purpose="handoff"
+    )
+    text = read_draft(draft, worker_id=worker.worker_id)
+    if text is not None:
+        parse_draft(text, worker.worker_id, mission_id=renewal.mission_id, renewal_id=renewal.renewal_id)
+    previous = _previous(host, worker, renewal)
+    verdict = weigh(text, checkpoint, previous=previous)
+    if verdict.complaints and not is_last_try:
+        raise CheckpointRefused("; ".join(verdict.complaints), worker_id=worker.worker_id, reason="handoff_thin")
+    return ParsedHandoff(
+        renewal_id=renewal.renewal_id,
+        checkpoint=checkpoint,
+        reply_row=reply.row_id,
+        session_id=reply.session_id,
+        draft_text=text,
+        quality=Quality.WRITTEN if text is not None else Quality.CHECKPOINT,
+        notes=verdict.complaints,
+    )
+
+
+def _previous(host: Host, worker: Worker, renewal: Renewal) -> str | None:
+    """The handoff before this one, if it belongs to the same mission."""
+    for stored in host.ledger.handoffs_of(worker.worker_id):
+        if stored.mission_id == renewal.mission_id and stored.quality is Quality.WRITTEN:
+            return host.stored_text(stored)[0] or None
+    return None
+
+
+def _correct(
+    host: Host, worker: Worker, renewal: Renewal, asked: HandoffRequest, refusal: CheckpointRefused
+) -> HandoffRequest:
+    if renewal.delivery is not None and renewal.delivery.kind == "correction":
+        text = renewal.delivery.text
+    else:
+        face = host.look(worker).face
+        text = prompts.correction(
+            renewal_id=renewal.renewal_id, draft=asked.draft, refusal=refusal, own_words=face is not Face.CLI
+        )
+    try:
+        row = deliver(
+            host,
+            worker,
+            text,
+            kind="correction",
+            intent=renewal.delivery,
+            remember=lambda intent: _remember(host, renewal.renewal_id, intent),
+        )
+    except NotDelivered as error:
+        error.detail = f"{refusal.detail}; and the corrective request was not delivered: {error.detail}"
+        raise
+    return HandoffRequest(renewal_id=renewal.renewal_id, text=text, draft=asked.draft, row=row)
+
+
+def _remember(host: Host, renewal_id: str, intent: object) -> None:
+    amend(host, standing(host, renewal_id), delivery=intent)

@@ -1,0 +1,89 @@
+"""Step 4: the handoff is written, read back, and known to the ledger."""
+
+from __future__ import annotations
+
+from lifecycle import archive
+from lifecycle.draft import sections_of
+from lifecycle.handoff import Handoff, compose
+from lifecycle.host import Host
+from lifecycle.ledger import StoredHandoff
+from lifecycle.redaction import redact
+from lifecycle.renewal import ParsedHandoff, Phase, Renewal, SavedHandoff
+from lifecycle.steps.standing import advance, standing
+from lifecycle.swarm import remember_in_swarm, tell_swarm
+from lifecycle.worker import Worker
+
+
+def persist_handoff(host: Host, worker: Worker, parsed: ParsedHandoff) -> SavedHandoff:
+    """Compose the handoff and save it in all its places; the archive is read back by hash.
+
+    Raises:
+        HandoffNotSaved: a write failed. The worker is untouched.
+    """
+    renewal = standing(host, parsed.renewal_id)
+    if renewal.phase.reached(Phase.SAVED) and renewal.saved is not None:
+        return renewal.saved
+    paths = host.paths(worker)
+    text = compose(_handoff(worker, renewal, parsed))
+    place = paths.archived(renewal.opened_at, renewal.renewal_id)
+    copies = [paths.shared_latest, paths.latest]
+    if renewal.mission_id:
+        copies.append(paths.mission_copy(renewal.mission_id))
+    digest = archive.save(text, place, copies, worker_id=worker.worker_id)
+    saved = SavedHandoff(
+        renewal_id=renewal.renewal_id,
+        archive=place,
+        sha256=digest,
+        quality=parsed.quality,
+        next_action=redact(parsed.checkpoint.next_action),
+        summary=redact(parsed.checkpoint.result),
+        state=parsed.checkpoint.state.value,
+        answered_row=parsed.reply_row,
+        session_id=parsed.session_id or None,
+    )
+    now = host.now()
+    with host.ledger.transaction():
+        host.ledger.add_handoff(
+            StoredHandoff(
+                renewal_id=renewal.renewal_id,
+                worker_id=worker.worker_id,
+                generation=renewal.generation,
+                archive=place,
+                sha256=digest,
+                quality=parsed.quality,
+                mission_id=renewal.mission_id,
+                created_at=now,
+            )
+        )
+        host.ledger.remember(worker.worker_id, last_handoff_at=now, handoff_stored_in=saved.session_id)
+        advance(host, worker, renewal, Phase.SAVED, saved=saved)
+    tell_swarm(host, worker, lastHandoffAt=int(now.timestamp() * 1000))
+    remember_in_swarm(
+        host,
+        worker,
+        renewal,
+        "handoff-written",
+        f"Handoff written: {saved.next_action}",
+        sharedHandoffPath=str(paths.shared_latest),
+    )
+    return saved
+
+
+def _handoff(worker: Worker, renewal: Renewal, parsed: ParsedHandoff) -> Handoff:
+    reading = renewal.reading
+    sections = sections_of(parsed.draft_text) if parsed.draft_text else {}
+    return Handoff(
+        worker_id=worker.worker_id,
+        mission_id=renewal.mission_id,
+        assignment_id=renewal.assignment_id,
+        renewal_id=renewal.renewal_id,
+        generation=renewal.generation,
+        session_id=parsed.session_id or None,
+        model=reading.model if reading else None,
+        tokens=reading.tokens if reading else None,
+        quality=parsed.quality,
+        created_at=renewal.opened_at,
+        sections=sections,
+        checkpoint=parsed.checkpoint,
+        notes=parsed.notes,
+    )

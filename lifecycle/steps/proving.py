@@ -1,0 +1,221 @@
+"""Step 8: the new session has answered, and the worker is healthy."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from lifecycle import prompts
+from lifecycle.checkpoint import Checkpoint, State, parse_checkpoint
+from lifecycle.delivery import GONE, deliver
+from lifecycle.errors import (
+    AgentGone,
+    BaselineTooLarge,
+    CheckpointRefused,
+    LifecycleError,
+    ResumeRefused,
+    ResumeUnanswered,
+)
+from lifecycle.host import Host
+from lifecycle.mission import current_mission
+from lifecycle.notifying import notify
+from lifecycle.reading import ContextReading
+from lifecycle.renewal import Acknowledgement, End, Phase, Renewal, Renewed, ResumePrompt
+from lifecycle.screen import Face, PaneState
+from lifecycle.steps.standing import advance, amend, standing
+from lifecycle.swarm import remember_in_swarm, tell_swarm
+from lifecycle.transcript import Reply
+from lifecycle.waiting import DeadlinePassed, wait_until
+from lifecycle.worker import Worker
+
+REMIND_AFTER = timedelta(seconds=60)
+"""A READY pane without an answer for this long is reminded, once."""
+
+
+def mark_healthy(host: Host, worker: Worker, prompt: ResumePrompt) -> Renewed:
+    """Wait for the new session's own checkpoint; only that makes the worker healthy.
+
+    Raises:
+        ResumeUnanswered, ResumeRefused, AgentGone
+        BaselineTooLarge: the fresh session starts above the soft limit.
+    """
+    renewal = standing(host, prompt.renewal_id)
+    if not renewal.phase.reached(Phase.PROVED):
+        proof = acknowledgement(host, worker, renewal, prompt)
+        renewal = advance(
+            host, worker, standing(host, renewal.renewal_id), Phase.PROVED, acknowledgement=proof, delivery=None
+        )
+    if renewal.acknowledgement is None:
+        msg = f"{worker.worker_id}: proved without an acknowledgement"
+        raise ResumeUnanswered(msg, worker_id=worker.worker_id)
+    _carry_on(host, worker, renewal, renewal.acknowledgement)
+    return _close(host, worker, renewal, renewal.acknowledgement)
+
+
+def acknowledgement(host: Host, worker: Worker, renewal: Renewal, prompt: ResumePrompt) -> Acknowledgement:
+    """The new session's checkpoint, after at most one reminder."""
+    latest = renewal.reminder or prompt
+    reply, refusal = _await_checkpoint(host, worker, renewal, latest, may_remind=renewal.reminder is None)
+    if reply is None:
+        reminder = _remind(host, worker, renewal)
+        renewal = amend(host, standing(host, renewal.renewal_id), reminder=reminder, delivery=None)
+        return acknowledgement(host, worker, renewal, prompt)
+    if isinstance(refusal, CheckpointRefused):
+        kind = ResumeRefused if refusal.reason == "checkpoint_wrong_renewal" else ResumeUnanswered
+        msg = f"{worker.worker_id}: the new session's answer is no checkpoint of this renewal: {refusal.detail}"
+        raise kind(msg, worker_id=worker.worker_id, evidence=reply.text[-4000:])
+    reading = host.read(worker, host.process(worker))
+    _check_baseline(worker, reading)
+    return Acknowledgement(
+        renewal_id=renewal.renewal_id,
+        checkpoint=refusal,
+        row=latest.row,
+        reply_row=reply.row_id,
+        session_id=reply.session_id,
+        baseline=reading.tokens,
+    )
+
+
+def _await_checkpoint(
+    host: Host, worker: Worker, renewal: Renewal, latest: ResumePrompt, *, may_remind: bool
+) -> tuple[Reply | None, Checkpoint | CheckpointRefused]:
+    """The reply with its checkpoint or refusal; no reply where it is time for the reminder."""
+    agent, limit = host.agent(worker), host.settings.deadlines.resume_answer
+    left = max(limit - (host.now() - latest.row.at), timedelta())
+    quiet: list[float] = []
+
+    def probe() -> tuple[Reply | None, Checkpoint | CheckpointRefused] | None:
+        look = host.look(worker)
+        reply = agent.find_reply(worker, latest.row, latest.text)
+        if reply is not None:
+            read = _read(reply, renewal, worker)
+            refused = isinstance(read, CheckpointRefused) and read.reason != "checkpoint_wrong_renewal"
+            return (None, read) if refused and may_remind else (reply, read)
+        if look.state in GONE:
+            msg = f"{worker.worker_id}: the new agent ended before it answered"
+            raise AgentGone(msg, worker_id=worker.worker_id, evidence=look.evidence())
+        host.progress(worker.worker_id, f"waits for the new session's answer ({look.state})")
+        if look.state is not PaneState.READY:
+            quiet.clear()
+            return None
+        quiet.append(host.clock.monotonic())
+        late = quiet[-1] - quiet[0] >= REMIND_AFTER.total_seconds()
+        return (None, CheckpointRefused("no answer", worker_id=worker.worker_id)) if late and may_remind else None
+
+    try:
+        return wait_until(probe, left, host.clock)
+    except DeadlinePassed as error:
+        msg = f"{worker.worker_id}: the new session did not answer within {limit}"
+        raise ResumeUnanswered(msg, worker_id=worker.worker_id, evidence=host.look(worker).evidence()) from error
+
+
+def _read(reply: Reply, renewal: Renewal, worker: Worker) -> Checkpoint | CheckpointRefused:
+    try:
+        return parse_checkpoint(reply.text, renewal_id=renewal.renewal_id, worker_id=worker.worker_id, purpose="resume")
+    except CheckpointRefused as refusal:
+        return refusal
+
+
+def _remind(host: Host, worker: Worker, renewal: Renewal) -> ResumePrompt:
+    if renewal.saved is None:
+        msg = f"{renewal.renewal_id} has no saved handoff"
+        raise ResumeUnanswered(msg, worker_id=worker.worker_id)
+    text = prompts.reminder(renewal_id=renewal.renewal_id, archive=renewal.saved.archive)
+    row = deliver(
+        host,
+        worker,
+        text,
+        kind="reminder",
+        intent=renewal.delivery,
+        remember=lambda intent: _remember(host, renewal.renewal_id, intent),
+    )
+    return ResumePrompt(renewal_id=renewal.renewal_id, row=row, text=text)
+
+
+def _remember(host: Host, renewal_id: str, intent: object) -> None:
+    amend(host, standing(host, renewal_id), delivery=intent)
+
+
+def _check_baseline(worker: Worker, reading: ContextReading) -> None:
+    soft = reading.limits(worker.policy).soft
+    if reading.tokens is not None and reading.tokens >= soft:
+        msg = (
+            f"{worker.worker_id}: the fresh session starts with {reading.tokens:,} tokens, above its soft limit of "
+            f"{soft:,}; a renewal cannot lower that. Trim what it loads at start, or raise the limits"
+        )
+        raise BaselineTooLarge(msg, worker_id=worker.worker_id)
+
+
+def _carry_on(host: Host, worker: Worker, renewal: Renewal, proof: Acknowledgement) -> None:
+    """Send the word to go on, where the worker is in the middle of an open mission and nobody must be asked."""
+    if proof.checkpoint.state is not State.IN_PROGRESS or worker.policy.after_resume != "continue":
+        return
+    mission = current_mission(host.paths(worker))
+    must_wait = worker.greenlight_required_for or (mission.mission_id and not mission.is_open)
+    if must_wait or renewal.saved is None or renewal.saved.state == State.NEEDS_INPUT:
+        return
+    text = prompts.carry_on(
+        renewal_id=renewal.renewal_id,
+        next_action=renewal.saved.next_action,
+        own_words=host.look(worker).face is not Face.CLI,
+    )
+    try:
+        deliver(
+            host,
+            worker,
+            text,
+            kind="continue",
+            intent=renewal.delivery,
+            remember=lambda intent: _remember(host, renewal.renewal_id, intent),
+        )
+    except LifecycleError as error:
+        # The worker is proved healthy; that it idles is for a human to know and no reason to block it.
+        notify(host, worker, f"idle:{renewal.renewal_id}", "renewed, but not told to go on", error.detail)
+
+
+def _close(host: Host, worker: Worker, renewal: Renewal, proof: Acknowledgement) -> Renewed:
+    now = host.now()
+    record = host.ledger.record(worker.worker_id)
+    same = renewal.saved is not None and record.next_action == renewal.saved.next_action
+    reading = host.read(worker, host.process(worker))
+    with host.ledger.transaction():
+        closed = amend(host, host.ledger.renewal(renewal.renewal_id), end=End.RENEWED, delivery=None)
+        host.ledger.remember(
+            worker.worker_id,
+            generation=renewal.generation + 1,
+            session_id=proof.session_id,
+            baseline=proof.baseline,
+            baseline_session=proof.session_id,
+            cooldown_until=now + worker.policy.cooldown,
+            renewals=(*[at for at in record.renewals if now - at < timedelta(hours=1)], now),
+            next_action=renewal.saved.next_action if renewal.saved else "",
+            repeats=record.repeats + 1 if same else 0,
+            busy_since=None,
+        )
+        host.event("renewal.renewed", worker, renewal.renewal_id, session=proof.session_id, baseline=proof.baseline)
+    tell_swarm(
+        host,
+        worker,
+        state=proof.checkpoint.state.runtime_state,
+        phase=proof.checkpoint.state.checkpoint_status,
+        checkpointStatus=proof.checkpoint.state.checkpoint_status,
+        nextAction=proof.checkpoint.next_action,
+        blockedReason=None,
+        needsHuman=proof.checkpoint.state is State.NEEDS_INPUT,
+        sessionId=proof.session_id,
+        contextTokens=reading.tokens,
+        contextState=reading.state(worker.policy).value,
+        acceptingWork=True,
+    )
+    handoff = str(renewal.saved.archive) if renewal.saved else None
+    remember_in_swarm(
+        host,
+        worker,
+        renewal,
+        "resume",
+        f"Resumed as generation {renewal.generation + 1}",
+        handoffPath=handoff,
+        started=True,
+        resumeSent=True,
+    )
+    notify(host, worker, f"renewed:{renewal.renewal_id}", "renewed", f"generation {renewal.generation + 1} answered")
+    return Renewed(renewal=closed)

@@ -1,0 +1,59 @@
+"""Step 7: the new session is told where it was, with proof that it heard."""
+
+from __future__ import annotations
+
+from lifecycle import prompts
+from lifecycle.delivery import deliver
+from lifecycle.errors import NotReady
+from lifecycle.host import Host
+from lifecycle.renewal import Phase, Renewal, ResumePrompt, RunningSession, SavedHandoff
+from lifecycle.screen import Face
+from lifecycle.steps.standing import advance, amend, standing
+from lifecycle.worker import Worker
+
+
+def send_resume_prompt(host: Host, worker: Worker, running: RunningSession, saved: SavedHandoff) -> ResumePrompt:
+    """Type the resume prompt once; the row that proves it stands in a session that is not the old one.
+
+    Raises:
+        NotDelivered, Interfered, AgentGone
+        NotReady: the prompt landed in the old conversation, so the start was not clean.
+    """
+    renewal = standing(host, saved.renewal_id)
+    if renewal.phase.reached(Phase.RESUMED) and renewal.resume is not None:
+        return renewal.resume
+    text = _text(host, worker, renewal, saved)
+    row = deliver(
+        host,
+        worker,
+        text,
+        kind="resume",
+        intent=renewal.delivery,
+        remember=lambda intent: _remember(host, renewal.renewal_id, intent),
+    )
+    if row.session_id == running.old_session_id:
+        msg = f"{worker.worker_id}: the new agent resumed the old conversation {row.session_id}; its start is not clean"
+        raise NotReady(msg, worker_id=worker.worker_id, reason="not_fresh")
+    prompt = ResumePrompt(renewal_id=renewal.renewal_id, row=row, text=text)
+    advance(host, worker, standing(host, renewal.renewal_id), Phase.RESUMED, resume=prompt, delivery=None)
+    return prompt
+
+
+def _text(host: Host, worker: Worker, renewal: Renewal, saved: SavedHandoff) -> str:
+    if renewal.delivery is not None and renewal.delivery.kind == "resume":
+        return renewal.delivery.text
+    return prompts.resume(
+        worker_id=worker.worker_id,
+        renewal_id=renewal.renewal_id,
+        mission_id=renewal.mission_id,
+        assignment_id=renewal.assignment_id,
+        archive=saved.archive,
+        sha256=saved.sha256,
+        summary=saved.summary,
+        next_action=saved.next_action,
+        own_words=host.look(worker).face is not Face.CLI,
+    )
+
+
+def _remember(host: Host, renewal_id: str, intent: object) -> None:
+    amend(host, standing(host, renewal_id), delivery=intent)

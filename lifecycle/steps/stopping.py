@@ -1,0 +1,98 @@
+"""Step 5: the old session ends, and every process that could write its database is gone."""
+
+from __future__ import annotations
+
+from lifecycle.delivery import GONE
+from lifecycle.errors import BusyTooLong, HandoffOutdated, LaunchUnknown, NotStopped
+from lifecycle.host import Host
+from lifecycle.idle import wait_idle
+from lifecycle.processes import ProcessId, ask_to_exit, end, find, tree_of
+from lifecycle.renewal import Phase, Renewal, SavedHandoff, StoppedSession
+from lifecycle.screen import PaneLook
+from lifecycle.steps.standing import advance, amend, standing
+from lifecycle.worker import Worker
+
+
+def stop_worker(host: Host, worker: Worker, saved: SavedHandoff) -> StoppedSession:
+    """End the agent in its pane, which is kept, and wait until its whole process tree is gone.
+
+    Raises:
+        BusyTooLong: it never became idle; untouched.
+        HandoffOutdated: it worked on after its handoff; untouched.
+        NotStopped: processes survived KILL; no second agent may be started.
+    """
+    renewal = standing(host, saved.renewal_id)
+    if renewal.phase.reached(Phase.STOPPED) and renewal.stopped is not None:
+        return renewal.stopped
+    if renewal.phase is Phase.SAVED:
+        renewal = _begin(host, worker, renewal, saved)
+    if renewal.launch is None:
+        msg = f"{worker.worker_id}: nobody recorded how it is started"
+        raise LaunchUnknown(msg, worker_id=worker.worker_id)
+    look = host.look(worker)
+    survivors = _end(host, worker, renewal)
+    if survivors:
+        pids = ", ".join(str(identity.pid) for identity in survivors)
+        msg = f"{worker.worker_id}: still alive after KILL: {pids}"
+        raise NotStopped(msg, worker_id=worker.worker_id, evidence=look.evidence())
+    screen = look.screen
+    stopped = StoppedSession(
+        renewal_id=renewal.renewal_id,
+        tmux_session=worker.session,
+        pane_id=screen.pane_id if screen else None,
+        window_id=screen.window_id if screen else None,
+        session_id=saved.session_id or (renewal.reading.session_id if renewal.reading else None),
+        processes=renewal.stopping,
+        launch=renewal.launch,
+        stopped_at=host.now(),
+    )
+    advance(host, worker, standing(host, renewal.renewal_id), Phase.STOPPED, stopped=stopped)
+    return stopped
+
+
+def _begin(host: Host, worker: Worker, renewal: Renewal, saved: SavedHandoff) -> Renewal:
+    """Check for the last time that the worker may be stopped, and record what will be ended."""
+    look = host.look(worker)
+    if look.state not in GONE and not renewal.forced:
+        _may_stop(host, worker, saved)
+        look = host.look(worker)
+    targets = _targets(host, worker, look)
+    if look.screen is not None and look.state not in GONE:
+        host.terminal(worker).keep_pane(look.screen.pane_id)
+    renewal = amend(host, standing(host, renewal.renewal_id), stopping=targets)
+    return advance(host, worker, renewal, Phase.STOPPING)
+
+
+def _may_stop(host: Host, worker: Worker, saved: SavedHandoff) -> None:
+    limit = host.settings.deadlines.idle_before_stop
+    look = wait_idle(host, worker, limit)
+    if look is None:
+        busy = host.look(worker)
+        msg = f"{worker.worker_id}: not idle within {limit.total_seconds():.0f} s after its handoff ({busy.state})"
+        raise BusyTooLong(msg, worker_id=worker.worker_id, evidence=busy.evidence(), reason="not_idle")
+    turn = host.turn(worker, host.process(worker))
+    if saved.answered_row and turn.newest_row > saved.answered_row and turn.session_id == saved.session_id:
+        msg = f"{worker.worker_id}: went on working after its handoff; the handoff is not its newest word"
+        raise HandoffOutdated(msg, worker_id=worker.worker_id, evidence=look.evidence())
+
+
+def _targets(host: Host, worker: Worker, look: PaneLook) -> tuple[ProcessId, ...]:
+    if look.agent_pid is None:
+        return ()
+    recorded = host.agent(worker).background_processes(worker)
+    tree = tree_of(look.agent_pid)
+    background = [process for pid in recorded for process in tree_of(pid)]
+    return tuple(dict.fromkeys(process.identity for process in (*tree, *background)))
+
+
+def _end(host: Host, worker: Worker, renewal: Renewal) -> tuple[ProcessId, ...]:
+    deadlines = host.settings.deadlines
+    alive = [identity for identity in renewal.stopping if find(identity)]
+    if not alive:
+        return ()
+    host.progress(worker.worker_id, f"ends {len(alive)} processes")
+    # Children that the agent started while it was ending are its processes too.
+    grown = {process.identity for identity in alive for process in tree_of(identity.pid)}
+    everything = tuple(dict.fromkeys((*renewal.stopping, *grown)))
+    ask_to_exit(host.agent(worker).asked_first(everything))
+    return end(everything, term_after=deadlines.exit, kill_after=deadlines.term, clock=host.clock)
