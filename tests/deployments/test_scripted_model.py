@@ -241,6 +241,15 @@ def test_prompt_tokens_follow_the_request_and_the_weight_of_the_conversation(mod
     assert model.requests[-1].tokens == pytest.approx(30_000, rel=0.03)
 
 
+def test_a_conversation_can_be_told_how_full_it_is_and_grows_from_there(model: ScriptedModel) -> None:
+    messages = turn(model, user("go on [[tokens 300000]]"))
+    assert model.requests[-1].tokens == pytest.approx(300_000, abs=50)
+    turn(model, *messages, user("x" * 37_000))
+    assert model.requests[-1].tokens == pytest.approx(310_000, abs=200)
+    turn(model, user("a new session"))
+    assert model.requests[-1].tokens < 1_000
+
+
 @pytest.mark.parametrize("status", [429, 500])
 def test_a_fault_answers_with_its_status_until_it_is_lifted(model: ScriptedModel, status: int) -> None:
     assert call(model, "POST", "/script", {"fault": status})[0] == 200

@@ -1,0 +1,88 @@
+"""Folders and a tmux server of one test's own, gone at its end."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+import psutil
+import pytest
+
+from lifecycle.waiting import DeadlinePassed, SystemClock, wait_until
+
+
+class Ground:
+    """What the workers of one test share: a folder with a short name and a private tmux server."""
+
+    def __init__(self) -> None:
+        # tmux's socket must fit into 108 bytes, and pytest's own folders do not always
+        self.root = Path(tempfile.mkdtemp(prefix="afresh-"))
+        self.hermes_root = self.root / "hermes"
+        self.memory_root = self.root / "memory-root"
+        self.home = self.root / "afresh"
+        self.socket = str(self.root / "tmux")
+        for folder in (self.hermes_root / "profiles", self.memory_root, self.home, self.root / "home"):
+            folder.mkdir(parents=True)
+        self.home.chmod(0o700)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """For programs that are run beside the test: this ground, and nothing of the developer's."""
+        return {
+            "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(self.root / "home"),
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            "HERMES_HOME": str(self.hermes_root),
+            "HERMES_SWARM_MEMORY_ROOT": str(self.memory_root),
+            "AFRESH_HOME": str(self.home),
+            "AFRESH_TMUX_SOCKET": self.socket,
+        }
+
+    def tmux(self, *arguments: str, text: str | None = None, check: bool = True) -> str:
+        done = subprocess.run(
+            ["tmux", "-u", "-S", self.socket, "-f", "/dev/null", *arguments],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={name: self.environment[name] for name in ("PATH", "HOME", "LANG", "TERM")},
+            timeout=20,
+        )
+        if check and done.returncode:
+            pytest.fail(f"tmux {' '.join(arguments)}: {done.stderr.strip()}")
+        return done.stdout
+
+    def clear(self) -> None:
+        """End every process that was started here, each by its id, then tmux, and remove the folder."""
+        for process in self._processes():
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        self.tmux("kill-server", check=False)
+        try:
+            wait_until(lambda: not self._processes(), timedelta(seconds=10), SystemClock(), timedelta(seconds=0.02))
+        except DeadlinePassed:
+            pytest.fail(f"still running: {self._processes()}")
+        shutil.rmtree(self.root)
+
+    def _processes(self) -> list[psutil.Process]:
+        """Everything whose HERMES_HOME lies here: agents, old and new, and what they started."""
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                if process.environ().get("HERMES_HOME", "").startswith(f"{self.root}/") and not has_ended(process.pid):
+                    found.append(process)
+        return found
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process is gone, or only waits to be reaped: an orphan's new parent takes its time."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

@@ -1,0 +1,88 @@
+"""What every test stands on: folders of its own, and nothing of the developer's environment."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_OURS = Path(tempfile.mkdtemp(prefix="afresh-tests-"))
+_OWNER = os.getpid()
+
+
+@atexit.register
+def _clear() -> None:
+    if os.getpid() == _OWNER:  # a forked child ends without taking its parent's folders along
+        shutil.rmtree(_OURS, ignore_errors=True)
+
+
+def _isolate() -> None:
+    """Before Prefect is imported: it reads its settings at import, and would write to the developer's home."""
+    for name in [*os.environ]:
+        if name.startswith(("PREFECT_", "AFRESH_", "HERMES_")) and name != "AFRESH_TEST_HERMES":
+            del os.environ[name]
+    for name in ("CLAUDE_HOME", "TMUX", "TMUX_PANE", "TMUX_TMPDIR"):
+        os.environ.pop(name, None)
+    folders = {"HOME": "home", "HERMES_HOME": "hermes", "HERMES_SWARM_MEMORY_ROOT": "memory-root"}
+    folders |= {"AFRESH_HOME": "afresh", "PREFECT_HOME": "prefect"}
+    for name, folder in folders.items():
+        (_OURS / folder).mkdir(mode=0o700)
+        os.environ[name] = str(_OURS / folder)
+    os.environ |= {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+
+
+_isolate()
+
+# The imports come after the isolation on purpose.
+from deployments.demo.script import Script  # noqa: E402
+from deployments.demo.scripted_model import ScriptedModel  # noqa: E402
+from tests.agents.hermes_stage import HermesStage  # noqa: E402
+from tests.agents.stage import Stage  # noqa: E402
+
+
+@pytest.fixture
+def empty_stage() -> Iterator[Stage]:
+    """The worker swarm1 with its folders and no agent running."""
+    stage = Stage()
+    try:
+        yield stage
+    finally:
+        stage.ground.clear()
+
+
+@pytest.fixture
+def stage(empty_stage: Stage) -> Stage:
+    """The worker swarm1 with a scripted agent that shows its input line."""
+    empty_stage.start()
+    empty_stage.wait_ready(10)
+    return empty_stage
+
+
+@pytest.fixture
+def hermes() -> Path:
+    """The real Hermes Agent; a test that needs it fails where it is missing."""
+    program = Path(os.environ.get("AFRESH_TEST_HERMES") or Path(__file__).parents[1] / ".agent" / "bin" / "hermes")
+    if not os.access(program, os.X_OK):
+        pytest.fail(f"no Hermes Agent at {program}: `make agent` installs it, AFRESH_TEST_HERMES names another")
+    return program
+
+
+@pytest.fixture
+def hermes_stage(hermes: Path, request: pytest.FixtureRequest) -> Iterator[HermesStage]:
+    """The worker swarm1 as a real Hermes Agent that shows its input line.
+
+    `@pytest.mark.parametrize("hermes_stage", ["cli", "tui"], indirect=True)` chooses the face; `cli` without it.
+    """
+    with ScriptedModel(Script()) as model:
+        stage = HermesStage(hermes, model, getattr(request, "param", "cli"))
+        try:
+            stage.start()
+            stage.wait_ready(90)
+            yield stage
+        finally:
+            stage.ground.clear()
