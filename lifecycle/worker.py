@@ -35,6 +35,7 @@ class Worker(Value):
 
     *automatic* is the configured default; `afresh enable` and `disable` overrule it in the ledger.
     *socket* is a tmux socket name (`-L`) or, with a slash in it, a path (`-S`); None is tmux's own default.
+    *wrapper* is the script that starts the worker, where the roster names one or one has the worker's name.
     """
 
     worker_id: str
@@ -50,3 +51,4 @@ class Worker(Value):
     policy: Policy = Policy()
     greenlight_required_for: tuple[str, ...] = ()
     roster_mission: str | None = None
+    wrapper: Path | None = None
