@@ -53,7 +53,7 @@ class Decision(Value):
     waits: bool = False
 
 
-def decide(  # noqa: PLR0917 - the facts in the order in which they are found
+def decide(
     worker: Worker,
     reading: ContextReading,
     record: WorkerRecord,

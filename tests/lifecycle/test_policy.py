@@ -32,6 +32,12 @@ def test_the_defaults_are_the_reference_systems_limits() -> None:
     assert limits == Limits(soft=250_000, handoff=400_000, hard=500_000)
 
 
+def test_by_default_a_handoff_leads_to_a_renewal_and_a_block_releases_the_worker() -> None:
+    policy = Policy()
+    assert (policy.at_watch, policy.renew_on_handoff, policy.on_stale) == ("checkpoint", True, "notify")
+    assert (policy.on_missing_handoff, policy.after_resume, policy.release_on_block) == ("block", "continue", True)
+
+
 def test_limits_stay_under_the_point_where_the_agent_compacts_by_itself() -> None:  # W-7
     limits = Policy().limits(window=200_000, compaction_point=150_000)
     assert limits == Limits(soft=90_000, handoff=120_000, hard=142_500)
@@ -105,6 +111,14 @@ def test_an_unreadable_context_is_never_healthy() -> None:  # W-5
 
 def test_a_worker_without_a_session_is_neither_healthy_nor_unknown() -> None:
     assert reading(None, session_id=None).state(Policy()) is ContextState.NO_SESSION
+    assert reading(0, session_id=None).state(Policy()) is ContextState.NO_SESSION
+    assert reading(None).state(Policy()) is ContextState.NO_SESSION
+
+
+def test_the_hard_limit_is_passed_at_the_token() -> None:
+    assert reading(500_000).is_over_hard(Policy())
+    assert not reading(499_999).is_over_hard(Policy())
+    assert not reading(None, session_id=None).is_over_hard(Policy())
 
 
 def test_more_than_three_compactions_ask_for_a_renewal_that_is_not_over_hard() -> None:  # L5
