@@ -20,6 +20,7 @@ def run(settings: Settings, server: Running) -> None:
         os.environ["PREFECT_API_AUTH_STRING"] = f"afresh:{server.password}"
     from prefect import serve  # noqa: PLC0415 - reads its settings when it is imported
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy  # noqa: PLC0415
+    from prefect.deployments.runner import RunnerDeployment  # noqa: PLC0415
     from prefect.types.entrypoint import EntrypointType  # noqa: PLC0415
 
     from flows.asking import request_handoff_only  # noqa: PLC0415

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -71,20 +72,18 @@ def renew(host: Host, worker: Worker, *, forced: bool, by_hand: bool, why: str) 
 
 def _in_a_place(host: Host, worker: Worker, opened: OpenedRenewal) -> Outcome:
     places = host.settings.max_parallel_renewals
+    with ExitStack() as held_place:
 
-    def probe() -> Outcome | None:
-        with one_of(host.settings.home / "locks", places) as free:
-            if free:
-                return eight_steps(host, worker, opened)
-        host.progress(worker.worker_id, f"waits for one of the host's {places} places")
-        return None
+        def is_free() -> bool:
+            host.progress(worker.worker_id, f"waits for one of the host's {places} places")
+            return held_place.enter_context(one_of(host.settings.home / "locks", places))
 
-    try:
-        return wait_until(probe, PLACE_WITHIN, host.clock, every=timedelta(seconds=1))
-    except DeadlinePassed:
-        return Spared(
-            worker_id=worker.worker_id, reason=f"none of the {places} places was free; the next sweep goes on"
-        )
+        try:
+            wait_until(is_free, PLACE_WITHIN, host.clock, every=timedelta(seconds=1))
+        except DeadlinePassed:
+            reason = f"none of the {places} places was free; the next sweep goes on"
+            return Spared(worker_id=worker.worker_id, reason=reason)
+        return eight_steps(host, worker, opened)
 
 
 def eight_steps(host: Host, worker: Worker, opened: OpenedRenewal) -> Renewed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -33,9 +33,10 @@ def parse(
     """Parse a reply. Exit code 1 where it holds no usable checkpoint, and why."""
     worker_id = checked_worker_id(worker) if worker else None
     text = _read(file)
-    purpose = "handoff" if renewal_id else "any"
     try:
-        checkpoint = parse_checkpoint(text, renewal_id=renewal_id, worker_id=worker_id, purpose=purpose)
+        checkpoint = parse_checkpoint(
+            text, renewal_id=renewal_id, worker_id=worker_id, purpose="handoff" if renewal_id else "any"
+        )
     except CheckpointRefused as refusal:
         if as_json:
             print_json(

@@ -1,0 +1,176 @@
+"""One pass over all workers."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prefect import get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
+from prefect.client.schemas.objects import State
+
+from flows.asking import request_checkpoint, request_handoff_only
+from flows.sweep import sweep_workers
+from lifecycle.renewal import End
+from tests.agents.stage import Stage
+from tests.flows.conftest import Scene
+
+
+def _sweep(**parameters: Any) -> tuple[State[Any], list[dict[str, Any]]]:
+    state = sweep_workers(renewals="here", return_state=True, **parameters)
+    return state, state.data  # type: ignore[return-value]
+
+
+def test_a_sweep_renews_a_worker_over_its_handoff_limit(scene: Scene) -> None:
+    state, entries = _sweep()
+
+    assert state.is_completed()
+    assert [(entry["worker_id"], entry["outcome"]) for entry in entries] == [("swarm1", "renewed")]
+
+
+def test_a_sweep_leaves_a_healthy_worker_alone(scene: Scene) -> None:
+    scene.configure(policy={"soft": 100_000, "handoff": 110_000, "hard": 115_000})
+    before = scene.user_texts()
+
+    assert _sweep()[1] == []
+    assert scene.user_texts() == before
+
+
+def test_a_sweep_after_a_renewal_cools_down(scene: Scene) -> None:
+    _sweep()
+    scene.stage.wait_ready(10)
+    scene.stage.fill(80_000)
+
+    assert _sweep()[1] == []
+
+
+def test_a_worker_in_a_turn_is_waited_for_and_no_renewal_is_opened(scene: Scene) -> None:
+    scene.stage.behave(turn_seconds=3)
+    scene.stage.paste("a turn of three seconds")
+    scene.stage.press("Enter")
+    scene.stage.wait(lambda: not scene.stage.is_ready(), 5, "BUSY")
+
+    assert _sweep()[1] == []
+    scene.stage.wait_ready(10)
+    assert [entry["outcome"] for entry in _sweep()[1]] == ["renewed"]
+
+
+def test_a_worker_at_a_dialog_is_told_of_once_and_nothing_is_typed(scene: Scene) -> None:
+    scene.stage.behave(handoff="dialog")
+    scene.stage.paste("CONTEXT_HANDOFF_REQUIRED by someone else")
+    scene.stage.press("Enter")
+    scene.stage.wait(lambda: "Allow once" in scene.stage.screen(), 5, "the dialog")
+    before = scene.user_texts()
+
+    assert _sweep()[1] == []
+    assert _sweep()[1] == []
+    assert scene.user_texts() == before
+    assert len(scene.notices()) == 1
+
+
+def test_a_worker_at_watch_is_asked_once_per_session_for_a_checkpoint(scene: Scene) -> None:
+    scene.configure(policy={"handoff": 80_000})
+
+    assert [entry["outcome"] for entry in _sweep()[1]] == ["requested"]
+    scene.stage.wait_ready(10)
+    assert _sweep()[1] == []
+    assert sum(text.startswith("CHECKPOINT_REQUESTED") for text in scene.user_texts()) == 1
+
+
+def test_where_renewal_waits_for_the_hard_limit_the_handoff_is_stored_and_the_worker_works_on(scene: Scene) -> None:
+    scene.configure(policy={"renew_on_handoff": False})
+    pid = scene.stage.pane_pid
+
+    assert [entry["outcome"] for entry in _sweep()[1]] == ["requested"]
+    assert scene.stage.pane_pid == pid
+    assert scene.renewal.end is End.SPARED
+    assert scene.stage.paths.shared_latest.exists()
+    scene.stage.wait_ready(10)
+    assert _sweep()[1] == [], "its handoff is stored once per session"
+
+
+def test_a_blocked_worker_is_left_alone_by_later_sweeps(scene: Scene) -> None:
+    scene.stage.behave(handoff="partial")
+    assert [entry["outcome"] for entry in _sweep()[1]] == ["blocked"]
+    scene.stage.behave(handoff="good")
+    before = scene.user_texts()
+
+    assert _sweep()[1] == []
+    assert scene.user_texts() == before
+
+
+def test_a_late_answer_clears_a_timeout_and_the_renewal_goes_on(scene: Scene) -> None:
+    scene.stage.behave(handoff_seconds=5)
+    scene.configure(deadlines={"handoff_answer": 2})
+    assert [entry["outcome"] for entry in _sweep()[1]] == ["blocked"]
+    assert scene.block.reason == "handoff_timeout"
+    scene.stage.wait_ready(15)
+
+    assert [entry["outcome"] for entry in _sweep()[1]] == ["renewed"]
+    assert "block.cleared" in scene.events()
+
+
+def test_two_workers_are_renewed_at_the_same_time(scene: Scene) -> None:
+    other = scene.stage.another("swarm2")
+    other.start()
+    other.wait_ready(10)
+    other.fill(70_000)
+    scene.configure()
+    path = scene.stage.ground.home / "afresh.toml"
+    path.write_text(
+        path.read_text() + f'\n[workers.swarm2]\nautomatic = true\ncwd = "{other.cwd}"\n'
+        f'command = ["{other.command[0]}", "chat", "--cli"]\n'
+    )
+
+    outcomes = {entry["worker_id"]: entry["outcome"] for entry in _sweep()[1]}
+
+    assert outcomes == {"swarm1": "renewed", "swarm2": "renewed"}
+
+
+def test_a_handoff_can_be_requested_by_hand_while_the_worker_works_on(scene: Scene) -> None:
+    pid = scene.stage.pane_pid
+
+    state = request_handoff_only(scene.worker_id, return_state=True)
+
+    assert state.name == "Stored"
+    assert scene.stage.pane_pid == pid
+    assert scene.user_texts()[-1].startswith("RENEWAL_CANCELLED")
+
+
+def test_a_checkpoint_can_be_requested_by_hand(scene: Scene) -> None:
+    assert request_checkpoint(scene.worker_id, return_state=True).name == "Requested"
+
+
+async def _task_count(run_id: object) -> int:
+    async with get_client() as client:
+        runs = await client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[run_id])))
+        return len(runs)
+
+
+def test_two_hundred_workers_are_read_in_one_task_in_under_five_seconds(
+    empty_stage: Stage, monkeypatch: pytest.MonkeyPatch, record_property: pytest.RecordProperty
+) -> None:
+    sample = Path(__file__).parents[1] / "data" / "hermes" / "live_15turns.db"
+    log = sample.with_name("live_15turns.agent.log")
+    for number in range(1, 201):
+        profile = empty_stage.ground.hermes_root / "profiles" / f"swarm{number}"
+        (profile / "logs").mkdir(parents=True, exist_ok=True)
+        shutil.copy(sample, profile / "state.db")
+        shutil.copy(log, profile / "logs" / "agent.log")
+        shutil.copy(empty_stage.profile / "config.yaml", profile / "config.yaml") if number > 1 else None
+    Scene(empty_stage, monkeypatch)
+    _sweep()  # the first call pays for Prefect's own start
+
+    began = time.monotonic()
+    state, entries = _sweep()
+    seconds = time.monotonic() - began
+
+    record_property("seconds", seconds)
+    assert entries == []
+    assert (state.message or "").startswith("200 workers")
+    assert seconds < 5
+    empty_stage.wait(lambda: asyncio.run(_task_count(state.state_details.flow_run_id)) == 1, 10, "one task run")
