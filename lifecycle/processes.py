@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import os
+import signal
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psutil
+from pydantic import Field
 
 from lifecycle.value import Value
+from lifecycle.waiting import Clock, DeadlinePassed, wait_until
+
+_DRIFT = 2.0
+"""How far two readings of one start time may lie apart, in seconds: the kernel counts from boot, the clock is set."""
+
+_KILLED_IN = timedelta(seconds=5)
+"""KILL needs no longer, unless the process hangs in the kernel."""
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 class ProcessId(Value):
@@ -15,7 +32,7 @@ class ProcessId(Value):
 
 
 class Process(Value):
-    """One process, as far as it can be read."""
+    """One process, as far as it can be read. Its environment may hold secrets: it is kept out of `repr`."""
 
     pid: int
     parent: int
@@ -23,4 +40,133 @@ class Process(Value):
     identity: ProcessId
     command: tuple[str, ...] = ()
     cwd: str | None = None
+    environment: dict[str, str] = Field({}, repr=False)
+
+
+def tree_of(pid: int) -> tuple[Process, ...]:
+    """The process and its descendants, every parent before its children; empty if it is gone."""
+    try:
+        root = psutil.Process(pid)
+        members = [root, *root.children(recursive=True)]
+    except psutil.Error:
+        return ()
+    return tuple(process for member in members if (process := _read(member)) is not None)
+
+
+def find(identity: ProcessId) -> Process | None:
+    """The same process, None if it has ended or its pid now belongs to another."""
+    member = _same(identity)
+    return _read(member) if member is not None else None
+
+
+def is_alive(identity: ProcessId) -> bool:
+    """Whether the process still runs. A zombie is dead (hermes-agent #20015); a reused pid is another process."""
+    return _same(identity) is not None
+
+
+def ask_to_exit(identities: Iterable[ProcessId]) -> None:
+    """Send TERM to each process that is still the one meant. Ended ones are passed over.
+
+    Never signalled: this process, its ancestors, and tmux, which owns other people's sessions (termio #137).
+    """
+    _signal(identities, signal.SIGTERM)
+
+
+def end(
+    identities: Sequence[ProcessId], *, term_after: timedelta, kill_after: timedelta, clock: Clock
+) -> tuple[ProcessId, ...]:
+    """Wait for the processes to exit; TERM what is left after *term_after*, KILL it *kill_after* later.
+
+    *identities* come parents first, as from `tree_of`; signals go to the deepest first, and to children born
+    in the meantime. Returns those that outlived KILL, which includes the ones that are never signalled, except
+    tmux: a server started by a tool lives on and is not counted.
+    """
+    left = [identity for identity in identities if not _is_tmux(identity)]
+    for wait, sent in ((term_after, signal.SIGTERM), (kill_after, signal.SIGKILL)):
+        left = _wait_for(left, wait, clock)
+        if not left:
+            return ()
+        left = _with_children(left)
+        _signal(reversed(left), sent)
+    return tuple(_wait_for(left, _KILLED_IN, clock))
+
+
+def boot_id() -> str:
+    """Names this run of the host: it changes with every boot."""
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:
+        return f"{psutil.boot_time():.0f}"
+
+
+def _same(identity: ProcessId) -> psutil.Process | None:
+    try:
+        member = psutil.Process(identity.pid)
+        if abs(member.create_time() - identity.started) > _DRIFT or member.status() == psutil.STATUS_ZOMBIE:
+            return None
+    except psutil.Error:
+        return None
+    return member
+
+
+def _read(member: psutil.Process) -> Process | None:
+    try:
+        with member.oneshot():
+            if member.status() == psutil.STATUS_ZOMBIE:
+                return None
+            started, parent, command = member.create_time(), member.ppid(), tuple(member.cmdline())
+    except psutil.Error:
+        return None
+    cwd: str | None = None
     environment: dict[str, str] = {}
+    with suppress(psutil.Error, OSError):  # another user's process: what it runs is known, not where
+        cwd, environment = member.cwd(), member.environ()
+    return Process(
+        pid=member.pid,
+        parent=parent,
+        started_at=datetime.fromtimestamp(started, UTC),
+        identity=ProcessId(pid=member.pid, started=started),
+        command=command,
+        cwd=cwd,
+        environment=environment,
+    )
+
+
+def _wait_for(identities: list[ProcessId], span: timedelta, clock: Clock) -> list[ProcessId]:
+    """Those still alive after *span*; returns at once when none is."""
+
+    def all_gone() -> bool:
+        return not any(map(is_alive, identities))
+
+    try:
+        wait_until(all_gone, span, clock)
+    except DeadlinePassed:
+        return [identity for identity in identities if is_alive(identity)]
+    return []
+
+
+def _with_children(identities: list[ProcessId]) -> list[ProcessId]:
+    members = {member.identity.pid: member.identity for one in identities for member in tree_of(one.pid)}
+    newcomers = [identity for pid, identity in members.items() if pid not in {one.pid for one in identities}]
+    return [*identities, *(identity for identity in newcomers if not _is_tmux(identity))]
+
+
+def _signal(identities: Iterable[ProcessId], number: signal.Signals) -> None:
+    own = {os.getpid(), *(ancestor.pid for ancestor in psutil.Process().parents())}
+    for identity in identities:
+        member = _same(identity)
+        if member is None or member.pid in own or _is_tmux(identity):
+            continue
+        try:
+            member.send_signal(number)
+        except psutil.Error:
+            continue  # it has ended, or it is not ours to end; the wait that follows tells which
+
+
+def _is_tmux(identity: ProcessId) -> bool:
+    """On Linux a server calls itself `tmux: server`."""
+    member = _same(identity)
+    try:
+        return member is not None and member.name().startswith("tmux")
+    except psutil.Error:
+        return False
