@@ -148,9 +148,21 @@ class NotDelivered(StopsHere):
 
 
 class CheckpointRefused(StopsHere):
-    """The reply is no checkpoint for this renewal; the reason is one of the parser's."""
+    """The reply is no checkpoint for this renewal; the reason is one of the parser's, *missing* the labels it lacks."""
 
     reason = "checkpoint_malformed"
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        worker_id: str = "",
+        evidence: str = "",
+        reason: str | None = None,
+        missing: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__(detail, worker_id=worker_id, evidence=evidence, reason=reason)
+        self.missing = missing
 
 
 class HandoffTimeout(StopsHere):

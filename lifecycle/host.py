@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from lifecycle.agents import Agent
 from lifecycle.agents.kinds import agent_of_kind
 from lifecycle.ledger import Ledger, StoredHandoff
+from lifecycle.mission import Mission, current_mission
 from lifecycle.paths import WorkerPaths, paths_of
 from lifecycle.processes import Process, boot_id
 from lifecycle.reading import ContextReading
@@ -107,6 +108,12 @@ class Host:
 
     def boot_id(self) -> str:
         return boot_id()
+
+    def mission(self, worker: Worker) -> Mission:
+        """The worker's mission, by its runtime.json and the swarm's mission ledger beside the memory."""
+        return current_mission(
+            self.paths(worker), ledger=self.settings.memory_root / ".runtime" / "swarm-missions.json"
+        )
 
     def read(self, worker: Worker, process: Process | None) -> ContextReading:
         since = process.started_at if process else None

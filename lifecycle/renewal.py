@@ -87,6 +87,7 @@ class ParsedHandoff(Value):
     draft_text: str | None = None
     quality: Quality = Quality.WRITTEN
     notes: tuple[str, ...] = ()
+    asks_human: bool = False
 
 
 class SavedHandoff(Value):
@@ -101,6 +102,7 @@ class SavedHandoff(Value):
     state: str
     answered_row: int
     session_id: str | None = None
+    asks_human: bool = False
 
 
 class StoppedSession(Value):

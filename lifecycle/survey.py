@@ -9,7 +9,6 @@ from datetime import datetime
 from lifecycle.decision import Action, Decision, accepts_work, decide
 from lifecycle.errors import ContextUnreadable, TerminalError
 from lifecycle.host import Host
-from lifecycle.mission import current_mission
 from lifecycle.notifying import notify
 from lifecycle.processes import Process
 from lifecycle.reading import ContextReading, ContextState
@@ -68,7 +67,7 @@ def examine(host: Host, worker: Worker, *, by_hand: bool = False, record: Worker
         now,
         queues_while_busy=queues,
         forced=by_hand,
-        assignment_open=worker.managed and current_mission(host.paths(worker)).has_open_assignment,
+        assignment_open=worker.managed and host.mission(worker).has_open_assignment,
     )
     return Finding(
         worker_id=worker.worker_id,

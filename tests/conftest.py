@@ -68,7 +68,7 @@ def hermes() -> Path:
     """The real Hermes Agent; a test that needs it fails where it is missing."""
     program = Path(os.environ.get("AFRESH_TEST_HERMES") or Path(__file__).parents[1] / ".agent" / "bin" / "hermes")
     if not os.access(program, os.X_OK):
-        pytest.fail(f"no Hermes Agent at {program}: `make agent` installs it, AFRESH_TEST_HERMES names another")
+        pytest.fail(f"no Hermes Agent at {program}: `make test` installs it, AFRESH_TEST_HERMES names another")
     return program
 
 

@@ -9,7 +9,6 @@ from lifecycle.archive import obstacles
 from lifecycle.decision import Action
 from lifecycle.errors import PreflightFailed
 from lifecycle.host import Host
-from lifecycle.mission import current_mission
 from lifecycle.renewal import OpenedRenewal, Renewal, Spared, new_renewal_id
 from lifecycle.screen import PaneState
 from lifecycle.steps.standing import amend
@@ -51,7 +50,7 @@ def detect_context_pressure(
     if isinstance(chosen, Spared):
         return chosen
     now = host.now()
-    mission = current_mission(host.paths(worker))
+    mission = host.mission(worker)
     renewal = Renewal(
         renewal_id=new_renewal_id(now),
         worker_id=worker.worker_id,

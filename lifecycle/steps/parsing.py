@@ -130,6 +130,7 @@ def _weighed(
         draft_text=text,
         quality=Quality.WRITTEN if text is not None else Quality.CHECKPOINT,
         notes=verdict.complaints,
+        asks_human=verdict.asks_human,
     )
 
 

@@ -40,6 +40,7 @@ def persist_handoff(host: Host, worker: Worker, parsed: ParsedHandoff) -> SavedH
         state=parsed.checkpoint.state.value,
         answered_row=parsed.reply_row,
         session_id=parsed.session_id or None,
+        asks_human=parsed.asks_human,
     )
     now = host.now()
     with host.ledger.transaction():

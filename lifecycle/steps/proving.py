@@ -16,7 +16,6 @@ from lifecycle.errors import (
     ResumeUnanswered,
 )
 from lifecycle.host import Host
-from lifecycle.mission import current_mission
 from lifecycle.notifying import notify
 from lifecycle.reading import ContextReading
 from lifecycle.renewal import Acknowledgement, End, Phase, Renewal, Renewed, ResumePrompt
@@ -149,9 +148,9 @@ def _carry_on(host: Host, worker: Worker, renewal: Renewal, proof: Acknowledgeme
     """Send the word to go on, where the worker is in the middle of an open mission and nobody must be asked."""
     if proof.checkpoint.state is not State.IN_PROGRESS or worker.policy.after_resume != "continue":
         return
-    mission = current_mission(host.paths(worker))
+    mission = host.mission(worker)
     must_wait = worker.greenlight_required_for or (mission.mission_id and not mission.is_open)
-    if must_wait or renewal.saved is None or renewal.saved.state == State.NEEDS_INPUT:
+    if must_wait or renewal.saved is None or renewal.saved.asks_human:
         return
     text = prompts.carry_on(
         renewal_id=renewal.renewal_id,

@@ -97,7 +97,7 @@ def _cached(profile: Path, model: str | None, address: str | None) -> int | None
 
 def _load(path: Path) -> dict[str, Any]:
     reader = YAML(typ="safe")
-    # Hermes reads YAML 1.1, where "off" is false and a repeated key is no error.
+    # Hermes reads YAML 1.1, where "off" is false, and does not mind a repeated key.
     reader.version = (1, 1)
     reader.allow_duplicate_keys = True
     try:
