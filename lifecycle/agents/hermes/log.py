@@ -9,8 +9,8 @@ from pathlib import Path
 
 from lifecycle.value import Value
 
-_BLOCK = 256 * 1024
-_BEYOND = 512 * 1024
+BLOCK = 256 * 1024
+BEYOND = 512 * 1024
 """How far behind the last call the start of its process is looked for."""
 
 _STAMP = rb"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) [A-Z]+ "
@@ -72,7 +72,7 @@ def read_log_tail(profile: Path, session_id: str, *, begun: float) -> LogTail:
             behind += len(block)
         elif any((call := _CALL.match(line)) and call[3] == wanted for line in lines):
             behind = 0
-        if behind is not None and (behind >= _BEYOND or any(_PROCESS_START in line for line in kept)):
+        if behind is not None and (behind >= BEYOND or any(_PROCESS_START in line for line in kept)):
             break
     return _sift(kept, wanted)
 
@@ -135,7 +135,7 @@ def _blocks_backwards(folder: Path, begun: float) -> Iterator[bytes]:
                 end = file.seek(0, 2)
                 torn = b""
                 while end > 0:
-                    start = max(0, end - _BLOCK)
+                    start = max(0, end - BLOCK)
                     file.seek(start)
                     block = file.read(end - start) + torn
                     first, newline, whole = block.partition(b"\n") if start else (b"", b"", block)
