@@ -180,7 +180,12 @@ def test_a_second_one_on_the_same_profile_refuses_to_start(stage: Stage) -> None
     ground = stage.ground
     ground.tmux("set-option", "-g", "remain-on-exit", "on")
     ground.tmux("new-session", "-d", "-s", "second", "-e", f"HERMES_HOME={stage.profile}", *stage.command)
-    stage.wait(lambda: "active session limit" in ground.tmux("capture-pane", "-p", "-t", "=second:"))
+
+    def refused() -> bool:
+        # tmux scrolls the first line away when it writes "Pane is dead" to the last one
+        return "active session limit" in ground.tmux("capture-pane", "-p", "-S", "-", "-t", "=second:")
+
+    stage.wait(refused)
     assert stage.is_ready()
 
 
