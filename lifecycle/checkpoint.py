@@ -12,7 +12,6 @@ from lifecycle.checkpoint_words import id_in, is_placeholder, is_vague, worker_i
 from lifecycle.errors import CheckpointRefused
 from lifecycle.value import Value
 
-
 __all__ = ["Checkpoint", "State", "parse_checkpoint", "render_checkpoint"]
 
 
