@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
-from lifecycle.errors import AgentGone, ContextUnreadable, Interfered, NotDelivered
+from lifecycle.errors import AgentGone, ContextUnreadable, Interfered, NotDelivered, TextNotSendable
 from lifecycle.host import Host
 from lifecycle.renewal import Delivery
 from lifecycle.screen import Face, PaneLook, PaneState
@@ -87,6 +87,18 @@ def _shown(host: Host, worker: Worker, text: str) -> PaneLook | None:
     return look if host.agent(worker).shows_text(look, text) else None
 
 
+def own_words(host: Host, worker: Worker, text: str) -> bool:
+    """Whether *text*, which quotes a worker, may not be typed into its face: then only our own words may."""
+    face = host.look(worker).face
+    if face is not Face.CLI:
+        return True
+    try:
+        host.agent(worker).check_sendable(text, face, worker, busy=False)
+    except TextNotSendable:
+        return True
+    return False
+
+
 def _takes_text(host: Host, worker: Worker, text: str, *, while_busy: bool) -> PaneLook:
     agent = host.agent(worker)
 
@@ -111,7 +123,9 @@ def _paste(host: Host, worker: Worker, text: str, look: PaneLook) -> None:
     if look.screen is None:
         msg = f"{worker.worker_id}: no pane"
         raise AgentGone(msg, worker_id=worker.worker_id)
-    host.terminal(worker).paste(look.screen.pane_id, text, buffer=f"afresh-{worker.worker_id}")
+    if not host.terminal(worker).paste(look.screen.pane_id, text, buffer=f"afresh-{worker.worker_id}"):
+        msg = f"{worker.worker_id}: the pane went into copy mode or died; nothing was pasted"
+        raise Interfered(msg, worker_id=worker.worker_id, evidence=host.look(worker).evidence())
 
 
 def _send(host: Host, worker: Worker, text: str, intent: Delivery) -> SentRow:

@@ -115,9 +115,9 @@ class Host:
             self.paths(worker), ledger=self.settings.memory_root / ".runtime" / "swarm-missions.json"
         )
 
-    def read(self, worker: Worker, process: Process | None) -> ContextReading:
+    def read(self, worker: Worker, process: Process | None, *, overhead: int | None = None) -> ContextReading:
         since = process.started_at if process else None
-        return self.agent(worker).read_context(worker, since=since, now=self.now())
+        return self.agent(worker).read_context(worker, since=since, now=self.now(), overhead=overhead)
 
     def turn(self, worker: Worker, process: Process | None) -> TurnState:
         return self.agent(worker).turn(worker, since=process.started_at if process else None)

@@ -17,7 +17,8 @@ class WorkerRecord(Value):
     *baseline_session*. *last_good* is the newest reading that was not unknown; *unknown_streak* counts the
     unknown ones since. *repeats* counts generations in a row that ended with the same next action;
     *idle_repeats* those of them that also changed no file and made no tool call. *busy_since* is the first
-    sweep of an unbroken run of sweeps that found the worker over a limit and busy.
+    sweep of an unbroken run of sweeps that found the worker over a limit and busy. *overhead* is what a call
+    carries besides its rows, learned in a fresh session.
     """
 
     worker_id: str
@@ -46,6 +47,7 @@ class WorkerRecord(Value):
     last_alive_at: datetime | None = None
     last_boot: str | None = None
     launch: LaunchSpec | None = None
+    overhead: int | None = None
     open_renewal: Renewal | None = None
 
     @property

@@ -24,6 +24,15 @@ log = logging.getLogger(__name__)
 PASSING = ("absent", "not_an_agent", "dialog", "unreadable")
 """Notices of conditions that a READY pane ends: the next occurrence is told anew."""
 
+WAITS_AS_BUSY = (
+    PaneState.BUSY,
+    PaneState.TYPED,
+    PaneState.COPY_MODE,
+    PaneState.COMPACTING,
+    PaneState.STARTING,
+    PaneState.UNKNOWN,
+)
+
 OVER = (ContextState.HANDOFF_REQUIRED, ContextState.RENEW_REQUIRED)
 
 
@@ -52,10 +61,11 @@ def examine(host: Host, worker: Worker, *, by_hand: bool = False, record: Worker
     """Look at one worker. Nothing is typed or written; what cannot be read is unknown, with the reason."""
     now = host.now()
     pane, process = _pane(host, worker)
-    reading = host.read(worker, process)
+    record = record or host.ledger.record(worker.worker_id)
+    reading = host.read(worker, process, overhead=record.overhead)
     worker = worker.model_copy(update={"policy": host.settings.policy_of(worker.worker_id, reading.model)})
-    record = counted(record or host.ledger.record(worker.worker_id), worker, reading, pane, now)
     turn = _turn(host, worker, process) if pane.state is not PaneState.ABSENT else None
+    record = counted(record, worker, reading, pane, turn, now)
     agent = host.agent(worker)
     queues = pane.face is not None and agent.queues_while_busy(worker, pane.face)
     decision = decide(
@@ -112,12 +122,18 @@ def _turn(host: Host, worker: Worker, process: Process | None) -> TurnState | No
 
 
 def counted(
-    before: WorkerRecord, worker: Worker, reading: ContextReading, pane: PaneLook, now: datetime
+    before: WorkerRecord,
+    worker: Worker,
+    reading: ContextReading,
+    pane: PaneLook,
+    turn: TurnState | None,
+    now: datetime,
 ) -> WorkerRecord:
     """The record with this look counted in. Pure."""
     state = reading.state(worker.policy)
     is_unknown = state is ContextState.UNKNOWN
-    is_busy_over = state in OVER and pane.state is PaneState.BUSY
+    is_idle = pane.state not in WAITS_AS_BUSY and not pane.background
+    is_busy_over = state in OVER and not (is_idle and not (turn and (turn.delegating or turn.compacting)))
     changes: dict[str, object] = {
         "unknown_streak": before.unknown_streak + 1 if is_unknown else 0,
         "busy_since": (before.busy_since or now) if is_busy_over else None,
@@ -142,7 +158,9 @@ def _tell(host: Host, finding: Finding) -> None:
     if not worker.managed:
         return
     if decision.notice:
-        key = f"{decision.notice}:{finding.reading.session_id or ''}"
+        # A second span of waiting in the same session is an occurrence of its own.
+        span = finding.record.busy_since.isoformat() if finding.record.busy_since else ""
+        key = ":".join((decision.notice, finding.reading.session_id or "", span))
         notify(host, worker, key, decision.action.value, decision.reason)
     elif finding.pane.state is PaneState.READY and decision.action is Action.NONE:
         host.ledger.forget_notices(worker.worker_id, passing=PASSING)

@@ -164,6 +164,13 @@ class Terminal:
             raise TerminalError(msg)
         return screen
 
+    def end_server(self) -> None:
+        """End the server with all its sessions. Only for a socket that the caller made for itself."""
+        try:
+            self._tmux.ask("kill-server")
+        except NoServer:
+            return
+
     def _spawned(self, launch: LaunchSpec, session: str, pane_id: str | None) -> str:
         """Start the program and return the id of its pane."""
         panes = self.panes()

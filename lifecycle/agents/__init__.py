@@ -24,11 +24,18 @@ class Agent(Protocol):
         """Whether *process* is this worker's agent (its own profile, not a neighbour's)."""
         ...
 
-    def read_context(self, worker: Worker, *, since: datetime | None, now: datetime) -> ContextReading:
+    def read_context(
+        self, worker: Worker, *, since: datetime | None, now: datetime, overhead: int | None = None
+    ) -> ContextReading:
         """Measure the worker's context. Never raises for what it finds: an unreadable one is `unknown`.
 
         *since* is the start of the agent process, if known: a session not seen since then is not the current one.
+        *overhead* is what `overhead` learned; it makes a counted reading better.
         """
+        ...
+
+    def overhead(self, worker: Worker, *, since: datetime | None) -> int | None:
+        """Tokens of a call that stand in no row (tool schemas), by the last exact reading; None without one."""
         ...
 
     def look(self, worker: Worker, screen: Screen, agent: Process | None) -> PaneLook:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from lifecycle import prompts
 from lifecycle.checkpoint import Checkpoint, State, parse_checkpoint
-from lifecycle.delivery import GONE, deliver
+from lifecycle.delivery import GONE, deliver, own_words
 from lifecycle.draft import parse_draft, read_draft
 from lifecycle.errors import AgentGone, CheckpointRefused, HandoffTimeout, NotDelivered
 from lifecycle.gate import weigh
 from lifecycle.host import Host
 from lifecycle.renewal import HandoffRequest, ParsedHandoff, Phase, Quality, Renewal, Unasked
-from lifecycle.screen import Face
 from lifecycle.steps.standing import advance, amend, standing
 from lifecycle.synthesis import synthesize
 from lifecycle.transcript import Reply
@@ -148,10 +148,8 @@ def _correct(
     if renewal.delivery is not None and renewal.delivery.kind == "correction":
         text = renewal.delivery.text
     else:
-        face = host.look(worker).face
-        text = prompts.correction(
-            renewal_id=renewal.renewal_id, draft=asked.draft, refusal=refusal, own_words=face is not Face.CLI
-        )
+        write = partial(prompts.correction, renewal_id=renewal.renewal_id, draft=asked.draft, refusal=refusal)
+        text = write(own_words=own_words(host, worker, write(own_words=False)))
     try:
         row = deliver(
             host,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 from lifecycle import prompts
 from lifecycle.checkpoint import Checkpoint, State, parse_checkpoint
-from lifecycle.delivery import GONE, deliver
+from lifecycle.delivery import GONE, deliver, own_words
 from lifecycle.errors import (
     AgentGone,
     BaselineTooLarge,
@@ -19,7 +20,7 @@ from lifecycle.host import Host
 from lifecycle.notifying import notify
 from lifecycle.reading import ContextReading
 from lifecycle.renewal import Acknowledgement, End, Phase, Renewal, Renewed, ResumePrompt
-from lifecycle.screen import Face, PaneState
+from lifecycle.screen import PaneState
 from lifecycle.steps.standing import advance, amend, standing
 from lifecycle.swarm import remember_in_swarm, tell_swarm
 from lifecycle.transcript import Reply
@@ -152,11 +153,8 @@ def _carry_on(host: Host, worker: Worker, renewal: Renewal, proof: Acknowledgeme
     must_wait = worker.greenlight_required_for or (mission.mission_id and not mission.is_open)
     if must_wait or renewal.saved is None or renewal.saved.asks_human:
         return
-    text = prompts.carry_on(
-        renewal_id=renewal.renewal_id,
-        next_action=renewal.saved.next_action,
-        own_words=host.look(worker).face is not Face.CLI,
-    )
+    write = partial(prompts.carry_on, renewal_id=renewal.renewal_id, next_action=renewal.saved.next_action)
+    text = write(own_words=own_words(host, worker, write(own_words=False)))
     try:
         deliver(
             host,
@@ -175,7 +173,9 @@ def _close(host: Host, worker: Worker, renewal: Renewal, proof: Acknowledgement)
     now = host.now()
     record = host.ledger.record(worker.worker_id)
     same = renewal.saved is not None and record.next_action == renewal.saved.next_action
-    reading = host.read(worker, host.process(worker))
+    process = host.process(worker)
+    reading = host.read(worker, process)
+    overhead = host.agent(worker).overhead(worker, since=process.started_at) if process else None
     with host.ledger.transaction():
         closed = amend(host, host.ledger.renewal(renewal.renewal_id), end=End.RENEWED, delivery=None)
         host.ledger.remember(
@@ -189,6 +189,7 @@ def _close(host: Host, worker: Worker, renewal: Renewal, proof: Acknowledgement)
             next_action=renewal.saved.next_action if renewal.saved else "",
             repeats=record.repeats + 1 if same else 0,
             busy_since=None,
+            overhead=overhead if overhead is not None else record.overhead,
         )
         host.event("renewal.renewed", worker, renewal.renewal_id, session=proof.session_id, baseline=proof.baseline)
     tell_swarm(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from lifecycle import prompts
-from lifecycle.delivery import deliver
+from lifecycle.delivery import deliver, own_words
 from lifecycle.errors import NotReady
 from lifecycle.host import Host
 from lifecycle.renewal import Phase, Renewal, ResumePrompt, RunningSession, SavedHandoff
-from lifecycle.screen import Face
 from lifecycle.steps.standing import advance, amend, standing
 from lifecycle.worker import Worker
 
@@ -42,7 +43,8 @@ def send_resume_prompt(host: Host, worker: Worker, running: RunningSession, save
 def _text(host: Host, worker: Worker, renewal: Renewal, saved: SavedHandoff) -> str:
     if renewal.delivery is not None and renewal.delivery.kind == "resume":
         return renewal.delivery.text
-    return prompts.resume(
+    write = partial(
+        prompts.resume,
         worker_id=worker.worker_id,
         renewal_id=renewal.renewal_id,
         mission_id=renewal.mission_id,
@@ -51,8 +53,8 @@ def _text(host: Host, worker: Worker, renewal: Renewal, saved: SavedHandoff) -> 
         sha256=saved.sha256,
         summary=saved.summary,
         next_action=saved.next_action,
-        own_words=host.look(worker).face is not Face.CLI,
     )
+    return write(own_words=own_words(host, worker, write(own_words=False)))
 
 
 def _remember(host: Host, renewal_id: str, intent: object) -> None:

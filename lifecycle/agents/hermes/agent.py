@@ -1,0 +1,81 @@
+"""The Hermes Agent, in both its faces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from lifecycle.agents.hermes import digest, face, launching, sending, transcript, turn
+from lifecycle.agents.hermes.reading import ContextReader
+from lifecycle.launch import LaunchSpec
+from lifecycle.processes import Process, ProcessId
+from lifecycle.reading import ContextReading
+from lifecycle.screen import Face, PaneLook, Screen
+from lifecycle.transcript import Digest, Reply, SentRow, TurnState
+from lifecycle.worker import Worker
+
+
+class HermesAgent:
+    """Hermes Agent 0.19 behind the interface of agents. It keeps what it counted, so a poll counts new rows only."""
+
+    name = "hermes"
+
+    def __init__(self) -> None:
+        self._reader = ContextReader()
+
+    def is_agent(self, process: Process, worker: Worker) -> bool:
+        return launching.is_agent(process, worker.profile)
+
+    def profile_of(self, process: Process) -> Path | None:
+        return launching.profile_of(process)
+
+    def read_context(
+        self, worker: Worker, *, since: datetime | None, now: datetime, overhead: int | None = None
+    ) -> ContextReading:
+        return self._reader.read(worker.profile, worker.worker_id, since=since, now=now, overhead=overhead)
+
+    def overhead(self, worker: Worker, *, since: datetime | None) -> int | None:
+        return self._reader.overhead(worker.profile, worker.worker_id, since=since)
+
+    def look(self, worker: Worker, screen: Screen, agent: Process | None) -> PaneLook:
+        return face.look(worker.profile.name, screen, agent)
+
+    def turn(self, worker: Worker, *, since: datetime | None) -> TurnState:
+        return turn.turn(worker.profile, worker.worker_id, since=since, now=datetime.now(UTC))
+
+    def newest_row(self, worker: Worker) -> int:
+        return transcript.newest_row(worker.profile, worker.worker_id)
+
+    def find_sent(self, worker: Worker, text: str, *, after_row: int) -> SentRow | None:
+        return transcript.find_sent(worker.profile, worker.worker_id, text, after_row=after_row)
+
+    def find_reply(self, worker: Worker, sent: SentRow, text: str) -> Reply | None:
+        return transcript.find_reply(worker.profile, worker.worker_id, sent, text)
+
+    def digest(self, worker: Worker, *, since: datetime | None) -> Digest:
+        return digest.digest(worker.profile, worker.worker_id, since=since)
+
+    def check_sendable(self, text: str, face: Face, worker: Worker, *, busy: bool) -> None:
+        sending.check_sendable(text, face, worker.profile, busy=busy)
+
+    def shows_text(self, look: PaneLook, text: str) -> bool:
+        return sending.shows_text(look, text)
+
+    def queues_while_busy(self, worker: Worker, face: Face) -> bool:
+        return sending.queues_while_busy(worker.profile, face)
+
+    def launch_spec(self, worker: Worker, live: Process | None, environment: Mapping[str, str]) -> LaunchSpec:
+        return launching.launch_spec(worker, live, environment)
+
+    def preflight(self, worker: Worker, launch: LaunchSpec) -> list[str]:
+        return launching.preflight(worker, launch)
+
+    def background_processes(self, worker: Worker) -> list[int]:
+        return launching.background_processes(worker.profile)
+
+    def asked_first(self, tree: tuple[ProcessId, ...]) -> tuple[ProcessId, ...]:
+        return launching.asked_first(tree)
+
+    def compact_command(self) -> str:
+        return "/compress"
