@@ -64,6 +64,13 @@ def is_alive(identity: ProcessId) -> bool:
     return _same(identity) is not None
 
 
+def started_at_tick(pid: int, tick: int) -> bool:
+    """Whether the process runs that was started at this tick of the kernel's clock since boot (Linux)."""
+    member = next(iter(tree_of(pid)), None)
+    begun = psutil.boot_time() + tick / os.sysconf("SC_CLK_TCK")
+    return member is not None and abs(member.identity.started - begun) <= _DRIFT
+
+
 def ask_to_exit(identities: Iterable[ProcessId]) -> None:
     """Send TERM to each process that is still the one meant. Ended ones are passed over.
 
