@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import JsonValue, ValidationError
+from pydantic import BeforeValidator, JsonValue, ValidationError
 from sqlite_utils import Database
 
+from lifecycle.durable import create, make_private
 from lifecycle.errors import LedgerError, RenewalInProgress
 from lifecycle.ledger_schema import migrations
 from lifecycle.reading import ContextReading
@@ -26,6 +27,10 @@ BUSY = timedelta(seconds=10)
 """How long a writer waits for another one. Transactions here take milliseconds."""
 
 
+def _from_text(detail: object) -> object:
+    return json.loads(detail) if isinstance(detail, str) else detail
+
+
 class Event(Value):
     """Something that happened to a worker, in the order it was written."""
 
@@ -34,7 +39,7 @@ class Event(Value):
     worker_id: str
     renewal_id: str | None
     kind: str
-    detail: dict[str, JsonValue]
+    detail: Annotated[dict[str, JsonValue], BeforeValidator(_from_text)]
 
 
 class StoredHandoff(Value):
@@ -58,18 +63,23 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        try:
+            make_private(path.parent)
+            if not path.exists():
+                # Its owner's alone from the start, as are the files that SQLite puts beside it; and put there whole:
+                # closing the file itself would drop the locks of another connection in this process.
+                with suppress(FileExistsError):
+                    create(path, b"")
+        except OSError as error:
+            msg = f"{path}: cannot be made: {error}"
+            raise LedgerError(msg) from error
         with self._translated():
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            fresh = not path.exists()
             self._connection = sqlite3.connect(path, timeout=BUSY.total_seconds(), isolation_level=None)
-            if fresh:
-                path.chmod(0o600)
-            self._connection.execute("pragma journal_mode=wal")
-            self._connection.execute("pragma synchronous=normal")
-            self._db = Database(self._connection)
-            if fresh or migrations.pending(self._db):
-                with self.transaction():
-                    migrations.apply(self._db)
+        try:
+            self._prepare()
+        except LedgerError:
+            self.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -80,11 +90,21 @@ class Ledger:
     def close(self) -> None:
         self._connection.close()
 
+    def _prepare(self) -> None:
+        with self._translated():
+            self._connection.execute("pragma journal_mode=wal")
+            # What was written is on disk before the step that relies on it, also when the power fails.
+            self._connection.execute("pragma synchronous=full")
+            self._db = Database(self._connection)
+            if migrations.pending(self._db):
+                with self.transaction():
+                    migrations.apply(self._db)
+
     @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except sqlite3.Error as error:
             msg = f"{self.path}: {error}"
             raise LedgerError(msg) from error
 
@@ -98,11 +118,11 @@ class Ledger:
             self._connection.execute("begin immediate")
             try:
                 yield
+                self._connection.execute("commit")
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("rollback")
                 raise
-            self._connection.execute("commit")
 
     def _rows(self, sql: str, parameters: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
         with self._translated():
@@ -115,21 +135,27 @@ class Ledger:
         return self.records([worker_id])[worker_id]
 
     def records(self, worker_ids: Iterable[str]) -> dict[str, WorkerRecord]:
-        ids = list(worker_ids)
+        """The memory of each worker; what is stored of any other one is not read."""
         stored = dict(self._rows("select worker_id, doc from workers"))
-        renewals = {renewal.worker_id: renewal for renewal in self.open_renewals()}
+        renewals = dict(self._rows("select worker_id, doc from renewals where end is null"))
         found = {}
-        for worker_id in ids:
-            doc = stored.get(worker_id)
-            record = self._recalled(WorkerRecord, doc) if doc else WorkerRecord(worker_id=worker_id)
-            found[worker_id] = record.model_copy(update={"open_renewal": renewals.get(worker_id)})
+        for worker_id in worker_ids:
+            doc, opened = stored.get(worker_id), renewals.get(worker_id)
+            record = self._recalled(WorkerRecord, worker_id, doc) if doc is not None else None
+            renewal = self._recalled(Renewal, worker_id, opened) if opened is not None else None
+            known = record or WorkerRecord(worker_id=worker_id)
+            found[worker_id] = known.model_copy(update={"open_renewal": renewal})
         return found
 
     def remember(self, worker_id: str, **changes: object) -> WorkerRecord:
-        """Change fields of a worker's record; the others keep what any other process wrote meanwhile."""
+        """Change fields of a worker's record; the others keep what any other process wrote meanwhile.
+
+        Raises:
+            pydantic.ValidationError: a bug: there is no such field, or the value does not fit it.
+        """
         with self.transaction():
-            record = self.record(worker_id).model_copy(update=changes)
-            checked = WorkerRecord.model_validate(record.model_dump())
+            record = self.record(worker_id)
+            checked = WorkerRecord.model_validate({**dict(record), **changes})
             doc = checked.model_dump_json(exclude={"open_renewal"})
             self._db.table("workers").upsert({"worker_id": worker_id, "schema": SCHEMA, "doc": doc}, pk="worker_id")
         return checked
@@ -191,34 +217,37 @@ class Ledger:
         if not rows:
             msg = f"{self.path}: no renewal {renewal_id}"
             raise LedgerError(msg)
-        return self._recalled(Renewal, rows[0][0])
+        return self._recalled(Renewal, renewal_id, rows[0][0])
 
     def open_renewals(self) -> list[Renewal]:
-        return [self._recalled(Renewal, doc) for (doc,) in self._rows("select doc from renewals where end is null")]
+        rows = self._rows("select renewal_id, doc from renewals where end is null")
+        return [self._recalled(Renewal, renewal_id, doc) for renewal_id, doc in rows]
 
     def renewals_of(self, worker_id: str, limit: int = 20) -> list[Renewal]:
         """Newest first."""
         rows = self._rows(
-            "select doc from renewals where worker_id = ? order by opened_at desc limit ?", [worker_id, limit]
+            "select renewal_id, doc from renewals where worker_id = ? order by opened_at desc, rowid desc limit ?",
+            [worker_id, limit],
         )
-        return [self._recalled(Renewal, doc) for (doc,) in rows]
+        return [self._recalled(Renewal, renewal_id, doc) for renewal_id, doc in rows]
 
     # Handoffs, readings, events, notices
 
     def add_handoff(self, handoff: StoredHandoff) -> None:
         with self.transaction():
-            row = handoff.model_dump(mode="json")
+            # Dates sort as text only while all are written in the same form.
+            row = {**handoff.model_dump(mode="json"), "created_at": handoff.created_at.isoformat()}
             self._db.table("handoffs").upsert(row, pk="renewal_id")
 
     def handoffs_of(self, worker_id: str) -> list[StoredHandoff]:
         """Newest first."""
         rows = self._rows(
             "select renewal_id, worker_id, generation, archive, sha256, quality, mission_id, created_at "
-            "from handoffs where worker_id = ? order by created_at desc",
+            "from handoffs where worker_id = ? order by created_at desc, rowid desc",
             [worker_id],
         )
         names = list(StoredHandoff.model_fields)
-        return [StoredHandoff.model_validate(dict(zip(names, row, strict=True))) for row in rows]
+        return [self._validated(StoredHandoff, row[0], dict(zip(names, row, strict=True))) for row in rows]
 
     def add_readings(self, readings: Iterable[ContextReading]) -> None:
         with self.transaction():
@@ -237,10 +266,12 @@ class Ledger:
         renewal_id: str | None = None,
         **detail: JsonValue,
     ) -> None:
+        # Half a surrogate pair, as a file name may hold one, can be written nowhere.
+        text = json.dumps(detail, ensure_ascii=False).encode("utf-8", "replace").decode()
         with self.transaction():
             self._connection.execute(
                 "insert into events (at, worker_id, renewal_id, kind, detail) values (?, ?, ?, ?, ?)",
-                (at.isoformat(), worker_id, renewal_id, kind, json.dumps(detail, ensure_ascii=False)),
+                (at.isoformat(), worker_id, renewal_id, kind, text),
             )
 
     def events(self, worker_id: str | None = None, *, after: int = 0, limit: int = 100) -> list[Event]:
@@ -252,7 +283,7 @@ class Ledger:
         )
         names = list(Event.model_fields)
         found = [dict(zip(names, row, strict=True)) for row in reversed(rows)]
-        return [Event.model_validate({**row, "detail": json.loads(row["detail"])}) for row in found]
+        return [self._validated(Event, row["event_id"], row) for row in found]
 
     def is_first_notice(self, worker_id: str, key: str, *, at: datetime) -> bool:
         """Whether *key* was not noticed of this worker yet; from now on it was."""
@@ -267,14 +298,23 @@ class Ledger:
         with self.transaction():
             for kind in passing:
                 self._connection.execute(
-                    "delete from notices where worker_id = ? and (key = ? or key like ? || ':%')",
-                    (worker_id, kind, kind),
+                    "delete from notices where worker_id = ?1 and substr(key || ':', 1, length(?2) + 1) = ?2 || ':'",
+                    (worker_id, kind),
                 )
 
-    def _recalled(self, kind: type[_V], doc: str) -> _V:
+    def _recalled(self, kind: type[_V], name: str, doc: str) -> _V:
         try:
             return kind.recall(doc)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            msg = f"{self.path}: a stored {kind.__name__} cannot be read: {first['loc']}: {first['msg']}"
-            raise LedgerError(msg) from error
+            raise self._unreadable(kind, name, error) from error
+
+    def _validated(self, kind: type[_V], name: object, row: dict[str, Any]) -> _V:
+        try:
+            return kind.model_validate(row)
+        except ValidationError as error:
+            raise self._unreadable(kind, name, error) from error
+
+    def _unreadable(self, kind: type[Value], name: object, error: ValidationError) -> LedgerError:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in first["loc"])
+        return LedgerError(f"{self.path}: the stored {kind.__name__} {name} cannot be read: {key}: {first['msg']}")
