@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from lifecycle.errors import LifecycleError, Misuse
 from lifecycle.value import Value
 
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
+
+NARROWEST = 30
+"""Columns that a last column needs to be read; with fewer it gets lines of its own."""
 
 
 def print_json(value: Value | Sequence[Value] | dict[str, Any] | list[Any]) -> None:
@@ -39,9 +45,43 @@ def exit_code_of(error: LifecycleError) -> int:
     return MISUSED if isinstance(error, Misuse) else FAILED
 
 
+def page_width() -> int | None:
+    """Columns of the terminal; None where a program reads, for which nothing is wrapped."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def aligned(rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
+    """Lines with the cells of each column under each other. The last column is wrapped to *width* under itself."""
+    if not rows:
+        return []
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    lines: list[str] = []
+    for row in rows:
+        cells = "".join(f"{cell.ljust(size)}  " for cell, size in zip(row, widths, strict=False))
+        lines += _with_last(cells, row[-1], width)
+    return lines
+
+
+def _with_last(cells: str, last: str, width: int | None) -> list[str]:
+    if width is None or len(cells) + len(last) <= width:
+        return [f"{cells}{last}".rstrip()]
+    if width - len(cells) < NARROWEST:
+        return [
+            cells.rstrip(),
+            *textwrap.wrap(last, max(width, NARROWEST), initial_indent="  ", subsequent_indent="  "),
+        ]
+    first, *more = textwrap.wrap(last, width - len(cells)) or [""]
+    return [f"{cells}{first}", *(f"{' ' * len(cells)}{line}" for line in more)]
+
+
 def ago(seconds: float) -> str:
-    """An age in the largest unit that leaves a number over one."""
+    """An age in the largest unit that leaves a number of at least one."""
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
         if seconds >= size:
-            return f"{seconds / size:.0f}{unit}"
+            return f"{seconds // size:.0f}{unit}"
     return f"{max(seconds, 0):.0f}s"
+
+
+def stamp(at: datetime) -> str:
+    """A moment in UTC, to the second."""
+    return f"{at:%Y-%m-%d %H:%M:%S}Z"

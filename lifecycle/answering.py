@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Literal
 
+from lifecycle.choice import Choice
 from lifecycle.ending import close
 from lifecycle.errors import LifecycleError, Misuse
 from lifecycle.host import Host
@@ -14,17 +14,6 @@ from lifecycle.steps.standing import amend
 from lifecycle.steps.stopping import stop_worker
 from lifecycle.value import Value
 from lifecycle.worker import Worker
-
-
-class Choice(StrEnum):
-    """The answers that a block can be given."""
-
-    RETRY = "retry"
-    FORCE = "force"
-    SYNTHESIZE = "synthesize"
-    USE_TEXT = "use-text"
-    DISMISS = "dismiss"
-    HOLD = "hold"
 
 
 class Answered(Value):

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from lifecycle.agents import Agent
 from lifecycle.agents.kinds import agent_of_kind
+from lifecycle.errors import ConfigurationError
 from lifecycle.ledger import Ledger, StoredHandoff
 from lifecycle.mission import Mission, current_mission
 from lifecycle.paths import WorkerPaths, paths_of
@@ -72,7 +73,16 @@ class Host:
         return find_worker(self.settings, worker_id)
 
     def agent(self, worker: Worker) -> Agent:
-        return agent_of_kind(worker.agent)
+        """The adapter of the worker's kind of agent.
+
+        Raises:
+            ConfigurationError: there is none of this name.
+        """
+        try:
+            return agent_of_kind(worker.agent)
+        except ConfigurationError as error:
+            msg = f"{self.settings.path}: workers.{worker.worker_id}.agent: {error.detail}"
+            raise ConfigurationError(msg, worker_id=worker.worker_id) from error
 
     def terminal(self, worker: Worker) -> Terminal:
         return self.terminal_on(worker.socket if worker.socket is not None else self.settings.socket)

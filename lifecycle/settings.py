@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError, field_validator
 
-from lifecycle.errors import ConfigurationError
+from lifecycle.errors import ConfigurationError, InvalidWorkerId
 from lifecycle.policy import Deadlines, Policy
 from lifecycle.value import Value
 from lifecycle.worker import checked_worker_id
@@ -80,7 +80,10 @@ class Settings(Value):
     @classmethod
     def _ids_are_ids(cls, workers: dict[str, WorkerSettings]) -> dict[str, WorkerSettings]:
         for worker_id in workers:
-            checked_worker_id(worker_id)
+            try:
+                checked_worker_id(worker_id)
+            except InvalidWorkerId as error:
+                raise ValueError(error.detail) from error
         return workers
 
     @property

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 
-from lifecycle.errors import Misuse, NotReady, PreflightFailed
+from lifecycle.errors import LaunchUnknown, Misuse, NotReady, PreflightFailed
 from lifecycle.host import Host
+from lifecycle.launch import LaunchSpec
+from lifecycle.record import WorkerRecord
 from lifecycle.screen import PaneState
 from lifecycle.waiting import DeadlinePassed, wait_until
 from lifecycle.worker import Worker
@@ -29,10 +31,8 @@ def start_worker(host: Host, worker: Worker, *, who: str, why: str = "") -> str:
         words = "something that is not its agent" if look.state is PaneState.NOT_AN_AGENT else f"it ({look.state})"
         msg = f"{worker.worker_id}: the session {worker.session} holds {words} already; nothing was started"
         raise Misuse(msg, worker_id=worker.worker_id)
-    agent = host.agent(worker)
-    wanted = {name: os.environ[name] for name in host.settings.pass_env if name in os.environ}
-    launch = record.launch or agent.launch_spec(worker, None, wanted)
-    missing = agent.preflight(worker, launch)
+    launch = _launch(host, worker, record)
+    missing = host.agent(worker).preflight(worker, launch)
     if missing:
         msg = f"{worker.worker_id}: {'; '.join(missing)}"
         raise PreflightFailed(msg, worker_id=worker.worker_id)
@@ -47,3 +47,14 @@ def start_worker(host: Host, worker: Worker, *, who: str, why: str = "") -> str:
         raise NotReady(msg, worker_id=worker.worker_id, evidence=look.evidence()) from error
     host.event("started", worker, who=who)
     return f"{worker.worker_id} runs in tmux session {worker.session}"
+
+
+def _launch(host: Host, worker: Worker, record: WorkerRecord) -> LaunchSpec:
+    """As the configuration or a wrapper says, else as the agent was last seen running."""
+    wanted = {name: os.environ[name] for name in host.settings.pass_env if name in os.environ}
+    try:
+        return host.agent(worker).launch_spec(worker, None, wanted)
+    except LaunchUnknown:
+        if record.launch is None:
+            raise
+        return record.launch

@@ -29,7 +29,11 @@ class BlockStatus(Value):
 
 
 class WorkerStatus(Value):
-    """One worker now. *state* is the brief's single word: renewing or blocked, else the context state."""
+    """One worker now. *state* is one word for all: renewing or blocked, else the context state.
+
+    *signal* says which figure is held against *policy*: `occupancy` (*tokens*) or `session_total`. *error* says why
+    a context is unknown, *why* what comes next.
+    """
 
     worker_id: str
     managed: bool
@@ -49,6 +53,7 @@ class WorkerStatus(Value):
     recommended_action: str
     accepting_work: bool
     policy: Limits
+    signal: str
     last_activity_at: datetime | None
     last_handoff_at: datetime | None
     handoff_path: Path
@@ -99,6 +104,7 @@ def described(host: Host, finding: Finding) -> WorkerStatus:
         recommended_action=recommended_action(context),
         accepting_work=finding.accepts_work,
         policy=reading.limits(worker.policy),
+        signal=worker.policy.signal,
         last_activity_at=reading.last_activity_at,
         last_handoff_at=record.last_handoff_at,
         handoff_path=shared,

@@ -9,23 +9,9 @@ import typer
 
 from deployments.commands.options import AsJson, Why, WorkerId, host_here, who
 from deployments.commands.renewals import renew_now
-from deployments.output import print_json, say
-from lifecycle.answering import Choice, answer
-from lifecycle.ending import remedy
+from deployments.output import DONE, print_json, say, stamp
+from lifecycle.choice import Choice
 from lifecycle.errors import Misuse
-from lifecycle.host import Host
-from lifecycle.lock import held
-from lifecycle.renewal import Block, Renewal
-from lifecycle.value import Value
-
-
-class Waiting(Value):
-    """One block that waits for an answer."""
-
-    worker_id: str
-    renewal_id: str
-    block: Block
-    remedy: str
 
 
 def add_to(app: typer.Typer) -> None:
@@ -34,63 +20,71 @@ def add_to(app: typer.Typer) -> None:
 
 
 def blocked(as_json: AsJson = False) -> None:
-    """List the blocks that wait for a human, with their evidence and answers."""
-    with host_here() as host:
-        waiting = [_waiting(host, renewal) for renewal in host.ledger.open_renewals() if renewal.block]
+    """List what waits for a human, with evidence and answers. Exit code 0 whatever it finds."""
+    from lifecycle.blocked import waiting
+
+    with host_here(quiet=True) as host:
+        found = waiting(host)
     if as_json:
-        print_json(waiting)
+        print_json(found)
         return
-    if not waiting:
+    if not found:
         say("nothing is blocked")
-    for entry in waiting:
+    for number, entry in enumerate(found):
         placed = entry.block
-        say(f"{entry.worker_id}: {placed.reason} at {placed.phase} since {placed.at:%Y-%m-%d %H:%M:%S} UTC")
+        say(
+            f"{'' if number == 0 else chr(10)}{entry.worker_id}: {placed.reason}, at {placed.phase}, {stamp(placed.at)}"
+        )
         say(f"  {placed.detail}")
         for line in placed.evidence.splitlines():
-            say(f"  | {line}")
+            say(f"  | {line}".rstrip())
         say(f"  {entry.remedy}")
-
-
-def _waiting(host: Host, renewal: Renewal) -> Waiting:
-    placed = renewal.block
-    if placed is None:
-        msg = f"{renewal.renewal_id} is not blocked"
-        raise Misuse(msg)
-    worker = host.worker(renewal.worker_id)
-    return Waiting(
-        worker_id=renewal.worker_id, renewal_id=renewal.renewal_id, block=placed, remedy=remedy(worker, placed)
-    )
 
 
 def answer_block(
     worker: WorkerId,
-    choice: Annotated[Choice, typer.Argument(help="The answer.")],
-    file: Annotated[Path | None, typer.Argument(help="For use-text: the file with the handoff.")] = None,
+    choice: Annotated[Choice, typer.Argument(metavar="CHOICE", help="The answer.", show_default=False)],
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="With use-text: the file that holds the handoff.", show_default=False),
+    ] = None,
     why: Why = "",
     as_json: AsJson = False,
 ) -> int:
-    """Answer a block. retry, force, synthesize and use-text go on with the same renewal at once."""
+    """Answer what waits: the renewal goes on at once, or is closed. Exit code 1 where it ends blocked again.
+
+    retry goes on from where the renewal stands. force also ends a busy turn, after a synthesized handoff.
+    synthesize and use-text go on with a handoff that the worker did not write. dismiss closes the renewal, hold
+    closes it and keeps hands off; both first bring a stopped worker back.
+    """
     if (choice is Choice.USE_TEXT) != (file is not None):
-        msg = "use-text takes a file, and no other answer does"
+        msg = "use-text takes a file with the handoff, and no other answer does"
         raise Misuse(msg)
+    text = _text(file)
+    from lifecycle.answering import answer
+    from lifecycle.lock import held
+
     with host_here(quiet=as_json) as host:
         found = host.worker(worker)
         with held(host.paths(found).lock, worker_id=worker):
-            answered = answer(host, found, choice, who=who(), why=why, text=_text(file))
+            answered = answer(host, found, choice, who=who(), why=why, text=text)
     if answered.goes_on:
         return renew_now(worker, force=choice is Choice.FORCE, why=why or choice.value, as_json=as_json)
     if as_json:
         print_json(answered)
     else:
         say(answered.message)
-    return 0
+    return DONE
 
 
 def _text(file: Path | None) -> str | None:
     if file is None:
         return None
     try:
-        return file.read_bytes().decode(errors="replace")
+        return file.read_bytes().decode()
     except OSError as error:
         msg = f"{file}: {error.strerror}"
+        raise Misuse(msg) from error
+    except UnicodeDecodeError as error:
+        msg = f"{file}: not UTF-8 text: {error.reason} at byte {error.start}"
         raise Misuse(msg) from error

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from deployments.commands.options import AsJson
-from deployments.output import FAILED, print_json, say, tell
-from lifecycle.checkpoint import Checkpoint, parse_checkpoint
+from deployments.output import DONE, FAILED, aligned, page_width, print_json, say, tell
 from lifecycle.errors import CheckpointRefused, Misuse
-from lifecycle.worker import checked_worker_id
 
-group = typer.Typer(help="Checkpoints: the six-field block in a worker's reply.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from lifecycle.checkpoint import Checkpoint
+
+group = typer.Typer(help="Checkpoints: the six-field block in a worker's reply.")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -23,15 +24,21 @@ def add_to(app: typer.Typer) -> None:
 
 @group.command("parse")
 def parse(
-    file: Annotated[str, typer.Argument(help="A file, or - for standard input.")] = "-",
-    worker: Annotated[str | None, typer.Option(help="The worker that it must come from.")] = None,
+    file: Annotated[str, typer.Argument(metavar="[FILE]", help="A file, or - for standard input.")] = "-",
+    worker: Annotated[
+        str | None, typer.Option(help="The worker whose checkpoint it must be.", show_default=False)
+    ] = None,
     renewal_id: Annotated[
-        str | None, typer.Option(help="The renewal that it must answer; its fields must suffice.")
+        str | None,
+        typer.Option(help="The renewal that it must answer, with a next action to go on from.", show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Parse a reply. Exit code 1 where it holds no usable checkpoint, and why."""
-    worker_id = checked_worker_id(worker) if worker else None
+    from lifecycle.checkpoint import parse_checkpoint
+    from lifecycle.worker import checked_worker_id
+
+    worker_id = checked_worker_id(worker) if worker is not None else None
     text = _read(file)
     try:
         checkpoint = parse_checkpoint(
@@ -48,9 +55,10 @@ def parse(
     if as_json:
         print_json({"ok": True, **_fields(checkpoint)})
     else:
-        for name, value in _fields(checkpoint).items():
-            say(f"{name}: {value}")
-    return 0
+        rows = [(f"{name}:", str(value)) for name, value in _fields(checkpoint).items() if value is not None]
+        for line in aligned(rows, page_width()):
+            say(line)
+    return DONE
 
 
 def _fields(checkpoint: Checkpoint) -> dict[str, Any]:

@@ -21,7 +21,7 @@ def demo(
     as_json: AsJson = False,
 ) -> int:
     """Fill a real Hermes Agent's context and renew it with one sweep. Under three minutes; leaves nothing behind."""
-    from deployments.demo.play import perform  # noqa: PLC0415 - the stage is built only where it is asked for
+    from deployments.demo.play import perform  # the stage is built only where it is asked for
 
     with contextlib.redirect_stdout(sys.stderr):
         performance = perform(keep=keep)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deployments.commands.options import AsJson, WorkerId, host_here
 from deployments.commands.renewals import request_now
-from deployments.output import FAILED, print_json, say, tell
+from deployments.output import DONE, FAILED, aligned, print_json, say, stamp, tell
 
-group = typer.Typer(help="Handoffs: the documents that cross a renewal.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from lifecycle.host import Host
+    from lifecycle.ledger import StoredHandoff
+
+group = typer.Typer(help="Handoffs: the documents that cross a renewal.")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -19,23 +23,24 @@ def add_to(app: typer.Typer) -> None:
 
 @group.command("request")
 def request(worker: WorkerId, as_json: AsJson = False) -> int:
-    """Ask the worker for a handoff and store it; the worker works on."""
+    """Ask the worker for a handoff and store it; the worker works on. Exit code 1 where none was stored."""
     return request_now(worker, as_json=as_json)
 
 
 @group.command("list")
 def list_handoffs(worker: WorkerId, as_json: AsJson = False) -> None:
     """List the stored handoffs of a worker, newest first."""
-    with host_here() as host:
-        host.worker(worker)
-        found = host.ledger.handoffs_of(worker)
+    with host_here(quiet=True) as host:
+        found = _stored(host, worker)
     if as_json:
         print_json(found)
         return
-    for stored in found:
-        say(
-            f"{stored.created_at:%Y-%m-%d %H:%M:%S}  generation {stored.generation}  {stored.quality}  {stored.archive}"
-        )
+    rows = [
+        (stamp(one.created_at), f"generation {one.generation}", one.quality.value, one.renewal_id, str(one.archive))
+        for one in found
+    ]
+    for line in aligned(rows, None):
+        say(line)
     if not found:
         say(f"{worker} has no stored handoff")
 
@@ -43,21 +48,32 @@ def list_handoffs(worker: WorkerId, as_json: AsJson = False) -> None:
 @group.command("show")
 def show(
     worker: WorkerId,
-    generation: Annotated[int | None, typer.Option(help="The generation that wrote it (default: the newest).")] = None,
+    generation: Annotated[
+        int | None,
+        typer.Option(min=1, help="The generation that wrote it (default: the newest).", show_default=False),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
     """Print a stored handoff. Exit code 1 where there is none, or where the file is not what was stored."""
-    with host_here() as host:
-        host.worker(worker)
-        stored = [h for h in host.ledger.handoffs_of(worker) if generation in (None, h.generation)]
-        text, intact = host.stored_text(stored[0]) if stored else ("", False)
-    if not stored:
+    with host_here(quiet=True) as host:
+        stored = next((one for one in _stored(host, worker) if generation in (None, one.generation)), None)
+        text, intact = host.stored_text(stored) if stored else ("", False)
+    if stored is None:
         tell(f"afresh: {worker} has no stored handoff{f' of generation {generation}' if generation else ''}")
         return FAILED
     if as_json:
-        print_json({**stored[0].model_dump(mode="json"), "text": text, "intact": intact})
-    else:
-        say(text)
+        print_json({**stored.model_dump(mode="json"), "text": text, "intact": intact})
+    elif text:
+        say(text.rstrip("\n"))
     if not intact:
-        tell(f"afresh: {stored[0].archive} is not what was stored (sha256 {stored[0].sha256})")
-    return 0 if intact else FAILED
+        found = "is not what was stored" if text else "is gone or cannot be read"
+        tell(f"afresh: {stored.archive} {found} (sha256 {stored.sha256})")
+    return DONE if intact else FAILED
+
+
+def _stored(host: Host, worker_id: str) -> list[StoredHandoff]:
+    """Newest first. A worker that nobody declares any more keeps its handoffs."""
+    found = host.ledger.handoffs_of(worker_id)
+    if not found:
+        host.worker(worker_id)
+    return found

@@ -5,25 +5,35 @@ from __future__ import annotations
 import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deployments.output import tell
-from lifecycle.host import Host
-from lifecycle.settings import load_settings
+from lifecycle.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from lifecycle.host import Host
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done; do, send and record nothing.")]
 WorkerId = Annotated[str, typer.Argument(metavar="WORKER", help="Worker id.", show_default=False)]
 WorkerIds = Annotated[
     list[str] | None, typer.Argument(metavar="[WORKER]...", help="Worker ids (default: all).", show_default=False)
 ]
-Why = Annotated[str, typer.Option(help="Why, for the record.")]
+Why = Annotated[str, typer.Option(help="Why, for the record.", show_default=False)]
 
 
 @contextmanager
 def host_here(*, quiet: bool = False) -> Iterator[Host]:
-    """The host that the configuration describes. Progress goes to standard error, each new word once."""
+    """The host that the configuration describes. Progress goes to standard error, each new word once.
+
+    Raises:
+        ConfigurationError: the state folder cannot be made, or the configuration cannot be used.
+    """
+    from lifecycle.host import Host
+    from lifecycle.settings import load_settings
+
     last: dict[str, str] = {}
 
     def progress(worker_id: str, words: str) -> None:
@@ -31,10 +41,19 @@ def host_here(*, quiet: bool = False) -> Iterator[Host]:
             last[worker_id] = words
             tell(f"{worker_id}: {words}")
 
-    with Host.opened(load_settings(), progress=progress) as host:
+    settings = load_settings()
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        msg = f"{settings.home}: no folder for Afresh's state: {error.strerror}; set AFRESH_HOME to one"
+        raise ConfigurationError(msg) from error
+    with Host.opened(settings, progress=progress) as host:
         yield host
 
 
 def who() -> str:
     """The person at the keyboard, for the record."""
-    return getpass.getuser()
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        return "operator"

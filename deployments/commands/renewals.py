@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from deployments.commands.options import AsJson, Why, WorkerId, WorkerIds, host_here
+from deployments.commands.options import AsJson, DryRun, Why, WorkerId, WorkerIds, host_here
 from deployments.output import DONE, FAILED, MISUSED, print_json, say, tell
-from deployments.server import server_for
-from lifecycle.host import Host
-from lifecycle.renewal import Renewal
-from lifecycle.settings import load_settings
-from lifecycle.survey import examine
 from lifecycle.value import Value
+
+if TYPE_CHECKING:
+    from prefect.client.schemas.objects import State
+
+    from lifecycle.host import Host
+    from lifecycle.renewal import Renewal
+    from lifecycle.worker import Worker
 
 Result = Literal["renewed", "spared", "blocked", "parked", "requested", "none"]
 
@@ -30,7 +34,7 @@ OUTCOMES: dict[str, Result] = {
 
 
 class Handled(Value):
-    """What was done for one worker. *phases* are seconds from the renewal's opening."""
+    """What was done for one worker. *seconds* and *phases* count from the renewal's opening."""
 
     worker_id: str
     action: str
@@ -51,90 +55,98 @@ def add_to(app: typer.Typer) -> None:
 def renew(
     worker: WorkerId,
     force: Annotated[bool, typer.Option("--force", help="Also end a busy turn, after a synthesized handoff.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")] = False,
+    dry_run: DryRun = False,
     why: Why = "",
     as_json: AsJson = False,
 ) -> int:
-    """Renew one worker now. Naming it is consent; exit code 1 where the renewal ends blocked."""
+    """Renew one worker now, in this process. Naming it is consent; exit code 1 where the renewal ends blocked."""
     if dry_run:
-        return _plan([worker], by_hand=True, as_json=as_json)
+        return _show_plans([worker], by_hand=True, forced=force, as_json=as_json)
     return renew_now(worker, force=force, why=why or "asked by hand", as_json=as_json)
 
 
 def renew_now(worker_id: str, *, force: bool, why: str, as_json: bool) -> int:
-    """Run the renewal flow here and print its outcome; exit code 1 where it ends blocked or refused."""
-    settings = load_settings()
-    with host_here(quiet=True) as host:
-        host.worker(worker_id)
-    began = datetime.now().astimezone()
-    with server_for(settings) as url:
-        from flows.renewal import renew_worker  # noqa: PLC0415 - Prefect, once its server is known
+    """Run the renewal flow here and print its outcome; exit code 1 where it ends blocked or fails."""
 
-        state = renew_worker(worker_id, force=force, why=why, asked_by="operator", return_state=True)
-        run = state.state_details.flow_run_id
-        tell(f"run: {url}/runs/flow-run/{run}")
-    outcome = OUTCOMES.get(state.name or "")
-    if outcome is None:
-        tell(f"afresh: {worker_id}: {state.message}")
-        return MISUSED if state.name == "Refused" else FAILED
-    with host_here(quiet=True) as host:
-        handled = described(host, worker_id, "renew", outcome, state.message or "", began)
-    _print([handled], single=True, as_json=as_json)
-    return FAILED if outcome == "blocked" else DONE
+    def flow() -> State[Any]:
+        from flows.renewal import renew_worker
+
+        return renew_worker(worker_id, force=force, why=why, asked_by="operator", return_state=True)
+
+    return _run_for_one(worker_id, "renew", flow, as_json=as_json)
 
 
 def request_now(worker_id: str, *, as_json: bool) -> int:
-    """Run the flow that only asks for a handoff and stores it."""
-    settings = load_settings()
-    with host_here(quiet=True) as host:
-        host.worker(worker_id)
-    began = datetime.now().astimezone()
-    with server_for(settings):
-        from flows.asking import request_handoff_only  # noqa: PLC0415 - Prefect, once its server is known
+    """Run the flow that only asks for a handoff and stores it; exit code 1 where none was stored."""
 
-        state = request_handoff_only(worker_id, return_state=True)
-    outcome = OUTCOMES.get(state.name or "")
-    if outcome is None:
-        tell(f"afresh: {worker_id}: {state.message}")
-        return MISUSED if state.name == "Refused" else FAILED
-    with host_here(quiet=True) as host:
-        handled = described(host, worker_id, "handoff", outcome, state.message or "", began)
-    _print([handled], single=True, as_json=as_json)
-    return FAILED if outcome == "blocked" else DONE
+    def flow() -> State[Any]:
+        from flows.asking import request_handoff_only
+
+        return request_handoff_only(worker_id, return_state=True)
+
+    return _run_for_one(worker_id, "handoff", flow, as_json=as_json)
 
 
-def sweep(
-    workers: WorkerIds = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")] = False,
-    as_json: AsJson = False,
-) -> int:
-    """Look at all workers once and do what their contexts call for. Exit code 1 where a renewal ends blocked."""
+def sweep(workers: WorkerIds = None, dry_run: DryRun = False, as_json: AsJson = False) -> int:
+    """Look at every worker once and do what its context calls for. Exit code 1 where a renewal ends blocked."""
     if dry_run:
-        return _plan(workers, by_hand=False, as_json=as_json)
-    settings = load_settings()
+        return _show_plans(workers, by_hand=False, forced=False, as_json=as_json)
     with host_here(quiet=True) as host:
-        for worker_id in workers or ():
-            host.worker(worker_id)
+        chosen = [host.worker(worker_id) for worker_id in workers or ()] or host.workers()
     began = datetime.now().astimezone()
-    with server_for(settings) as url:
-        from flows.sweep import sweep_workers  # noqa: PLC0415 - Prefect, once its server is known
+    with _server():
+        from flows.sweep import sweep_workers
 
         state = sweep_workers(workers or None, renewals="here", return_state=True)
-        tell(f"run: {url}/runs/flow-run/{state.state_details.flow_run_id}")
     if not state.is_completed():
-        tell(f"afresh: {state.message}")
+        tell(f"afresh: the sweep ended as {state.name}: {state.message}")
         return FAILED
-    entries: list[dict[str, Any]] = state.data  # type: ignore[assignment]
+    entries: list[dict[str, Any]] = state.result()  # type: ignore[assignment]
+    acted = {entry["worker_id"]: entry for entry in entries}
     with host_here(quiet=True) as host:
-        handled = [
-            described(host, entry["worker_id"], entry["action"], entry["outcome"], entry["reason"], began)
-            for entry in entries
-        ]
+        handled = [_swept(host, worker, acted.get(worker.worker_id), began) for worker in chosen if worker.managed]
     _print(handled, single=False, as_json=as_json)
     return FAILED if any(entry.outcome == "blocked" for entry in handled) else DONE
 
 
-def described(host: Host, worker_id: str, action: str, outcome: Result, reason: str, since: datetime) -> Handled:
+def _swept(host: Host, worker: Worker, entry: dict[str, Any] | None, since: datetime) -> Handled:
+    """What the sweep did for one worker, or why it did nothing."""
+    from lifecycle.planning import plan
+
+    if entry is not None:
+        return _handled(host, worker.worker_id, entry["action"], entry["outcome"], entry["reason"], since)
+    return _handled(host, worker.worker_id, "none", "none", plan(host, worker, by_hand=False).reason, since)
+
+
+def _run_for_one(worker_id: str, action: str, flow: Callable[[], State[Any]], *, as_json: bool) -> int:
+    with host_here(quiet=True) as host:
+        host.worker(worker_id)
+    began = datetime.now().astimezone()
+    with _server() as url:
+        state = flow()
+        tell(f"run: {url}/runs/flow-run/{state.state_details.flow_run_id}")
+    outcome = OUTCOMES.get(state.name or "")
+    if outcome is None:
+        tell(f"afresh: {worker_id}: {state.message}")
+        return MISUSED if state.name == "Refused" else FAILED
+    with host_here(quiet=True) as host:
+        handled = _handled(host, worker_id, action, outcome, state.message or "", began)
+    _print([handled], single=True, as_json=as_json)
+    failed = outcome == "blocked" or (action == "handoff" and outcome != "requested")
+    return FAILED if failed else DONE
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    """Prefect's server, whose address must be known before Prefect is imported."""
+    from deployments.server import server_for
+    from lifecycle.settings import load_settings
+
+    with server_for(load_settings()) as url:
+        yield url
+
+
+def _handled(host: Host, worker_id: str, action: str, outcome: Result, reason: str, since: datetime) -> Handled:
     """The entry of one worker, with the renewal that this call moved, if it moved one."""
     record = host.ledger.record(worker_id)
     newest = next(iter(host.ledger.renewals_of(worker_id, limit=1)), None)
@@ -143,7 +155,7 @@ def described(host: Host, worker_id: str, action: str, outcome: Result, reason: 
         worker_id=worker_id,
         action=action,
         outcome=outcome,
-        reason=reason,
+        reason=reason.removeprefix(f"{worker_id}: "),
         renewal_id=renewal.renewal_id if renewal else None,
         generation=record.generation,
         seconds=round((renewal.updated_at - renewal.opened_at).total_seconds(), 3) if renewal else None,
@@ -156,27 +168,29 @@ def _seconds(renewal: Renewal) -> dict[str, float]:
     return {name: round((at - renewal.opened_at).total_seconds(), 3) for name, at in renewal.phase_times.items()}
 
 
-def _plan(worker_ids: list[str] | None, *, by_hand: bool, as_json: bool) -> int:
-    with host_here() as host:
+def _show_plans(worker_ids: list[str] | None, *, by_hand: bool, forced: bool, as_json: bool) -> int:
+    from lifecycle.planning import plan
+
+    with host_here(quiet=True) as host:
         chosen = [host.worker(worker_id) for worker_id in worker_ids] if worker_ids else host.workers()
-        plans = []
-        for worker in chosen:
-            if not worker.managed:
-                continue
-            finding = examine(host, worker, by_hand=by_hand)
-            plans.append(
-                Handled(
-                    worker_id=worker.worker_id,
-                    action=finding.decision.action.value,
-                    outcome="none",
-                    reason=finding.decision.reason,
-                    generation=finding.record.generation,
-                )
-            )
+        plans = [plan(host, worker, by_hand=by_hand, forced=forced) for worker in chosen if worker.managed]
+    entries = [
+        Handled(
+            worker_id=one.worker_id,
+            action=one.action.value,
+            outcome="none",
+            reason=one.words,
+            generation=one.generation,
+        )
+        for one in plans
+    ]
     if as_json:
-        print_json(plans[0] if by_hand and plans else plans)
-    for plan in () if as_json else plans:
-        say(f"{plan.worker_id}: {plan.action}: {plan.reason}")
+        print_json(entries[0] if by_hand else entries)
+        return DONE
+    for entry in entries:
+        say(f"{entry.worker_id}: {'nothing' if entry.action == 'none' else entry.action}: {entry.reason}")
+    if not entries:
+        say("no managed workers")
     return DONE
 
 
@@ -185,9 +199,10 @@ def _print(handled: list[Handled], *, single: bool, as_json: bool) -> None:
         print_json(handled[0] if single else handled)
         return
     if not handled:
-        say("nothing to do")
+        say("no managed workers")
     for entry in handled:
         took = f" in {entry.seconds:.1f} s" if entry.seconds is not None and entry.outcome == "renewed" else ""
-        say(f"{entry.worker_id}: {entry.outcome}{took}: {entry.reason}")
+        result = "nothing to do" if entry.outcome == "none" else f"{entry.outcome}{took}"
+        say(": ".join(filter(None, (entry.worker_id, result, entry.reason))))
         if entry.handoff_path:
             say(f"  handoff: {entry.handoff_path}")

@@ -27,7 +27,7 @@ def serve() -> None:
     password = kept_password(settings)
     tell(f"starting the Prefect server on port {settings.server.port} (about 20 s)")
     with started(settings, port=settings.server.port, password=password) as running, recorded_as(settings, running):
-        from deployments.runner import run  # noqa: PLC0415 - Prefect, once its server is known
+        from deployments.runner import run  # Prefect, once its server is known
 
         every = settings.sweep_interval.total_seconds()
         tell(f"Prefect UI: {running.url} (user afresh, password in {settings.home / 'server.password'})")

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deployments.commands.options import AsJson, WorkerIds, host_here
-from deployments.output import ago, print_json, say
-from lifecycle.host import Host
-from lifecycle.status import WorkerStatus, statuses
+from deployments.output import ago, aligned, page_width, print_json, say
+from lifecycle.errors import Misuse
+
+if TYPE_CHECKING:
+    from lifecycle.host import Host
+    from lifecycle.status import WorkerStatus
 
 WATCH_EVERY = timedelta(seconds=5)
+
+HEADINGS = ("WORKER", "STATE", "TOKENS", "OF HANDOFF", "SOURCE", "PANE", "AUTO", "HANDOFF", "WHY")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -21,60 +27,79 @@ def add_to(app: typer.Typer) -> None:
 
 def status(
     workers: WorkerIds = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Show again every 5 seconds until interrupted.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Show again every 5 seconds until Ctrl-C.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show every worker: context, state, what comes next, and why."""
+    """Show every worker: context, state, what comes next, and why. Looks only; exit code 0 whatever it finds."""
+    if watch and as_json:
+        msg = "--watch shows again and again, --json prints one document: choose one"
+        raise Misuse(msg)
     with host_here(quiet=True) as host:
         while True:
             rows = read(host, workers)
             if as_json:
                 print_json(rows)
-            else:
-                show(host, rows)
-            if not watch:
                 return
+            if not watch:
+                show(host, rows)
+                return
+            _redraw(page(host, rows, page_width()))
             host.clock.sleep(WATCH_EVERY)
 
 
-def read(host: Host, worker_ids: list[str] | None) -> list[WorkerStatus]:
-    chosen = tuple(host.worker(worker_id) for worker_id in worker_ids) if worker_ids else host.workers()
-    return statuses(host, chosen)
-
-
 def show(host: Host, rows: list[WorkerStatus]) -> None:
+    say("\n".join(page(host, rows, page_width())))
+
+
+def _redraw(lines: list[str]) -> None:
+    if sys.stdout.isatty():
+        # Home, each line to its end, the rest of the screen: without the flicker of clearing first.
+        say("\x1b[H" + "".join(f"{line}\x1b[K\n" for line in lines) + "\x1b[J")
+    else:
+        say("\n".join((*lines, "")))
+
+
+def read(host: Host, worker_ids: list[str] | None) -> list[WorkerStatus]:
+    """Rows of the named workers in that order, of all without a name. An unmanaged profile may be named too."""
+    from lifecycle.status import statuses
+
+    known = host.workers()
+    by_id = {worker.worker_id: worker for worker in known}
+    chosen = [by_id.get(worker_id) or host.worker(worker_id) for worker_id in worker_ids or ()]
+    return statuses(host, tuple(chosen) or known)
+
+
+def page(host: Host, rows: list[WorkerStatus], width: int | None) -> list[str]:
+    """What people see: the files in use, a line a managed worker, and the names of the others."""
     settings = host.settings
-    say(f"configuration: {settings.path or 'none (defaults)'}   ledger: {settings.ledger_path}")
-    if not rows:
-        say(f"no workers: {settings.hermes_root / 'profiles'} has no profile, and no roster or configuration names one")
-        return
-    table: list[tuple[str, ...]] = [
-        ("WORKER", "STATE", "TOKENS", "OF LIMIT", "SOURCE", "PANE", "AUTO", "HANDOFF", "WHY")
-    ]
-    table += [_row(row, host.now()) for row in rows if row.managed]
-    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]) - 1)]
-    for line in table:
-        cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=False)]
-        say("  ".join((*cells, line[-1])).rstrip())
+    lines = [f"configuration: {settings.path or 'none (defaults)'}", f"ledger:        {settings.ledger_path}"]
+    managed = [row for row in rows if row.managed]
     others = [row.worker_id for row in rows if not row.managed]
+    if managed:
+        lines += ["", *aligned([HEADINGS, *(_row(row, host.now()) for row in managed)], width)]
     if others:
-        say(f"unmanaged, never touched: {', '.join(others)}")
+        lines += ["", f"unmanaged, never touched: {', '.join(others)}"]
+    if not rows:
+        profiles = settings.hermes_root / "profiles"
+        lines += ["", f"no workers: {profiles} has no profile, and no roster or configuration names one"]
+    return lines
 
 
 def _row(row: WorkerStatus, now: datetime) -> tuple[str, ...]:
-    tokens = f"{row.tokens:,}" if row.tokens is not None else "-"
-    share = f"{row.tokens / row.policy.handoff:.0%} of {row.policy.handoff:,}" if row.tokens is not None else "-"
-    handoff = ago((now - row.last_handoff_at).total_seconds()) + " ago" if row.last_handoff_at else "never"
-    state = row.lifecycle_state if row.lifecycle_state != "idle" else row.context_state
-    why = f"{row.block.reason}: {row.block.detail}" if row.block else row.why
+    figure = row.session_total if row.signal == "session_total" and row.tokens is not None else row.tokens
+    share = f"{figure / row.policy.handoff:4.0%} of {_short(row.policy.handoff)}" if figure is not None else "-"
     return (
         row.worker_id,
-        state,
-        tokens,
+        row.lifecycle_state if row.lifecycle_state != "idle" else row.context_state,
+        f"{figure:>9,}" if figure is not None else "-".rjust(9),
         share,
         row.tokens_source,
         row.pane_state,
         "on" if row.automatic else "off",
-        handoff,
-        why,
+        f"{ago((now - row.last_handoff_at).total_seconds())} ago" if row.last_handoff_at else "never",
+        f"{row.block.reason}: {row.block.detail}" if row.block else row.why,
     )
+
+
+def _short(tokens: int) -> str:
+    return f"{tokens // 1000}k" if tokens >= 1000 and tokens % 1000 == 0 else f"{tokens:,}"
