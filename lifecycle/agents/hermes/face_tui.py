@@ -23,7 +23,9 @@ WAITS_FOR_HUMAN = ("approval needed", "waiting for input", "sudo password needed
 BUSY_HINT = "Ctrl+C to interrupt…"
 
 _STATUS = re.compile(r" ─ (?P<fields>.+? │ .*)")
-_PLACEHOLDER = re.compile(r'Try "[^"]*"')
+_PLACEHOLDER = re.compile(r'Ask me anything…|Try ".+"(?: for commands)?')
+"""One of seven, picked at each start and shown until the first message."""
+
 _BACKGROUND = re.compile(r"│ (?:⛓ ?\d|\d+ bg\b)")
 """A delegate, a background turn. Background processes are not shown."""
 
@@ -59,23 +61,22 @@ def _state(profile_name: str, screen: Screen, lines: list[str], at: int | None) 
         return Seen(state=PaneState.REFUSED)
     if typed is None:
         return Seen(state=PaneState.DIALOG if screen.cursor_x == 0 else PaneState.UNKNOWN)
+    free = _is_free(profile_name, screen, typed)
     if screen.title.startswith(BUSY):
-        return Seen(state=PaneState.BUSY, typed="" if typed == BUSY_HINT else typed)
+        return Seen(state=PaneState.BUSY, typed="" if free else typed)
     if screen.title.startswith(CALM) and status == "ready":
-        return _calm(profile_name, screen, typed)
+        if screen.cursor_x == 0:  # a menu that leaves the composer on the screen
+            return Seen(state=PaneState.DIALOG)
+        return Seen(state=PaneState.READY) if free else Seen(state=PaneState.TYPED, typed=typed)
     return Seen(state=PaneState.UNKNOWN)
 
 
-def _calm(profile_name: str, screen: Screen, typed: str) -> Seen:
-    """Ready, typed in, or a menu that leaves the composer on the screen."""
+def _is_free(profile_name: str, screen: Screen, typed: str) -> bool:
+    """Whether the composer holds nothing but a hint of the face's own: the cursor stands right behind the prompt."""
     prompt_ends = {cells(f" {profile_name} ❯ "), cells(" ❯ ")}
-    on_last_row = screen.cursor_y == screen.height - 1
-    if screen.cursor_x == 0:
-        return Seen(state=PaneState.DIALOG)
-    untouched = screen.cursor_x in prompt_ends and on_last_row
-    if untouched and (not typed or _PLACEHOLDER.fullmatch(typed)):
-        return Seen(state=PaneState.READY)
-    return Seen(state=PaneState.TYPED, typed=typed)
+    if screen.cursor_x not in prompt_ends or screen.cursor_y != screen.height - 1:
+        return False
+    return typed in {"", BUSY_HINT} or bool(_PLACEHOLDER.fullmatch(typed))
 
 
 def _without_status(screen: Screen, lines: list[str], typed: str | None) -> PaneState:

@@ -32,6 +32,22 @@ def test_the_cursor_alone_is_not_ready() -> None:
         assert looked_at(name).state is not PaneState.READY
 
 
+@pytest.mark.parametrize(
+    "placeholder",
+    [
+        "Ask me anything…",
+        'Try "explain this codebase"',
+        'Try "write a test for…"',
+        'Try "/help" for commands',
+        'Try "how does the config loader work?"',
+    ],
+)
+def test_every_placeholder_of_the_face_is_no_text(placeholder: str) -> None:
+    text = recorded("tui_ready_fresh")[0].text.replace('Try "refactor the auth module"', placeholder)
+    assert looked_at("tui_ready_fresh", text=text).state is PaneState.READY
+    assert looked_at("tui_ready_fresh", text=text, title="⏳ first turn").typed == ""
+
+
 def test_the_placeholder_is_no_text_and_the_same_words_typed_are() -> None:
     assert 'Try "' in recorded("tui_ready_fresh")[0].text
     assert looked_at("tui_ready_fresh").state is PaneState.READY
