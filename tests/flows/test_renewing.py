@@ -214,10 +214,6 @@ def test_a_baseline_over_the_soft_limit_blocks(scene: Scene) -> None:
 
 def test_processes_that_ignore_signals_are_killed_and_no_second_agent_starts_before(scene: Scene) -> None:
     scene.stage.behave(ignore_signals=True)
-    scene.stage.ground.tmux("respawn-pane", "-k", "-t", f"={scene.stage.session}:")
-    scene.stage.wait_ready(10)
-    scene.stage.fill(70_000)
-    scene.stage.behave(ignore_signals=True)
     old = scene.stage.pane_pid
 
     assert scene.renew(asked_by="sweep").name == "Renewed"

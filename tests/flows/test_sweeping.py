@@ -22,7 +22,7 @@ from tests.flows.conftest import Scene
 
 def _sweep(**parameters: Any) -> tuple[State[Any], list[dict[str, Any]]]:
     state = sweep_workers(renewals="here", return_state=True, **parameters)
-    return state, state.data  # type: ignore[return-value]
+    return state, state.result()  # type: ignore[return-value]
 
 
 def test_a_sweep_renews_a_worker_over_its_handoff_limit(scene: Scene) -> None:
