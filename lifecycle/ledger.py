@@ -20,6 +20,7 @@ from lifecycle.reading import ContextReading
 from lifecycle.record import WorkerRecord
 from lifecycle.renewal import Quality, Renewal
 from lifecycle.value import SCHEMA, Value
+from lifecycle.waiting import DeadlinePassed, SystemClock, wait_until
 
 _V = TypeVar("_V", bound=Value)
 
@@ -92,13 +93,31 @@ class Ledger:
 
     def _prepare(self) -> None:
         with self._translated():
-            self._connection.execute("pragma journal_mode=wal")
+            self._write_ahead()
             # What was written is on disk before the step that relies on it, also when the power fails.
             self._connection.execute("pragma synchronous=full")
             self._db = Database(self._connection)
             if migrations.pending(self._db):
                 with self.transaction():
                     migrations.apply(self._db)
+
+    def _write_ahead(self) -> None:
+        """Switch to the write-ahead log. SQLite itself does not wait where several processes switch a new file."""
+
+        def switched() -> bool:
+            try:
+                self._connection.execute("pragma journal_mode=wal")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                return False
+            return True
+
+        try:
+            wait_until(switched, BUSY, SystemClock(), every=timedelta(seconds=0.01))
+        except DeadlinePassed as error:
+            msg = f"{self.path}: database is locked"
+            raise LedgerError(msg) from error
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
