@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Literal, NoReturn
 
 from lifecycle.checkpoint_block import Block, Found, find_block
@@ -79,7 +80,8 @@ def parse_checkpoint(
 
 def render_checkpoint(checkpoint: Checkpoint) -> str:
     """Return the plain lines of a checkpoint; `parse_checkpoint` reads the same checkpoint from them."""
-    state = f"{checkpoint.state} - {checkpoint.note}" if checkpoint.note else checkpoint.state.value
+    joint = "\n" if checkpoint.note.startswith(("```", "~~~")) else " - "
+    state = f"{checkpoint.state}{joint}{checkpoint.note}" if checkpoint.note else checkpoint.state.value
     values = {
         "STATE": state,
         "FILES_CHANGED": checkpoint.files_changed,
@@ -94,9 +96,10 @@ def render_checkpoint(checkpoint: Checkpoint) -> str:
 
 
 def _rendered(label: str, value: str) -> str:
-    """Later lines are indented, so that none of them looks like a label of the block; a fence begins its own line."""
-    above = "\n" if value.startswith(("```", "~~~")) else " "
-    return f"{label}:{above}{value}".replace("\n", "\n  ").replace("\n  \n", "\n\n").rstrip()
+    """Later lines are indented, so that none looks like a label of the block; to keep a shape, the first one is too."""
+    later = value.partition("\n")[2]
+    below = "```" in value or "~~~" in value or textwrap.dedent(later) != later
+    return textwrap.indent(f"{label}:{chr(10) if below else ' '}{value}", "  ").strip()
 
 
 class _Refusal:

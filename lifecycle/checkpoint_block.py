@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from lifecycle.checkpoint_lines import REQUIRED, Label, LabelLine, first_of_paragraph, lines_of
 from lifecycle.checkpoint_value import value_of, where_value_ends
 
 _ONE_WORD = re.compile(r"[\W_]*+\w+[\W_]*\Z")
+_BLANK_LINE = re.compile(r"\n[ \t>]{0,60}+\n")
 _HEADER = re.compile(
     r"^[ \t>#*_]{0,20}+handoff[ \t]{1,4}[—–-]{1,2}[ \t]{1,4}[*_`]{0,3}"
     r"([A-Za-z][A-Za-z0-9-]{0,63})[*_`]{0,3}[ \t]{1,4}[—–-]{1,2}[ \t]",
@@ -72,10 +73,13 @@ def _last_complete(text: str, lines: list[LabelLine]) -> Six | None:
     for line in lines:
         styles.setdefault(line.style, []).append(line)
     found: list[Six] = []
-    for read in (_in_order, _in_a_row):
+    for any_order in (False, True):
         for group in ([*styles.values()], [lines]):
             taken = _spans(found)
-            found += [six for members in group for run in _outside(taken, members) for six in read(text, run)]
+            for members in group:
+                for gap, run in _outside(taken, members):
+                    sixes = _in_a_row(text, run, below_block=gap > 0) if any_order else _in_order(text, run)
+                    found += (six for six in sixes if _is_of_one_piece(text, six))
     return max(found, key=lambda six: six[-1].start, default=None)
 
 
@@ -104,16 +108,33 @@ def _in_order(text: str, lines: list[LabelLine]) -> Iterator[Six]:
         following[line.label] = at
 
 
-def _in_a_row(text: str, lines: list[LabelLine]) -> Iterator[Six]:
-    """Blocks in any order: six different label lines that nothing label-like stands directly above."""
-    at, begins = 0, True
+def _in_a_row(text: str, lines: list[LabelLine], *, below_block: bool) -> Iterator[Six]:
+    """Blocks in any order: six different label lines in a row, with nothing label-like directly above or below.
+
+    Only another block whose lines stand in the same order may follow without a blank line.
+    """
+    at, follows = 0, False
     while at + 6 <= len(lines):
         six = tuple(lines[at : at + 6])
-        if (begins or first_of_paragraph(text, six[0].start)) and len({line.label for line in six}) == 6:
+        order = [line.label for line in six]
+        again = [line.label for line in lines[at + 6 : at + 12]] == order
+        if (
+            len(set(order)) == 6
+            and (follows or first_of_paragraph(text, six[0].start) or not (at or below_block))
+            and (again or at + 6 == len(lines) or first_of_paragraph(text, lines[at + 6].start))
+        ):
             yield six
-            at, begins = at + 6, True
+            at, follows = at + 6, again
         else:
-            at, begins = at + 1, False
+            at, follows = at + 1, False
+
+
+def _is_of_one_piece(text: str, six: Six) -> bool:
+    """Whether the style changes at most from line to line: behind a blank line, another style is another text."""
+    return not any(
+        line.style != following.style and _BLANK_LINE.search(text, line.value_at, following.start)
+        for line, following in pairwise(six)
+    )
 
 
 def _spans(found: list[Six]) -> list[tuple[int, int]]:
@@ -126,13 +147,13 @@ def _spans(found: list[Six]) -> list[tuple[int, int]]:
     return spans
 
 
-def _outside(spans: list[tuple[int, int]], lines: list[LabelLine]) -> Iterator[list[LabelLine]]:
-    """The lines between the spans, one run for each gap."""
+def _outside(spans: list[tuple[int, int]], lines: list[LabelLine]) -> Iterator[tuple[int, list[LabelLine]]]:
+    """The lines between the spans, one run for each gap; gap 0 is above the first span."""
     starts = [start for start, _ in spans]
     for gap, run in groupby(lines, key=lambda line: bisect_right(starts, line.start)):
         free = [line for line in run if gap == 0 or line.start > spans[gap - 1][1]]
         if free:
-            yield free
+            yield gap, free
 
 
 def _says_one_word(text: str, line: LabelLine) -> bool:

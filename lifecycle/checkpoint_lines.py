@@ -105,8 +105,20 @@ def out_of_its_fence(text: str) -> str:
     return text[first.content_at : first.content_end]
 
 
+def with_closed_fences(value: str) -> str:
+    """Return *value* with its last code fence closed, or dropped if it is empty, so that no text after it is code."""
+    if "```" not in value and "~~~" not in value:
+        return value
+    fence = next((fence for line, fence in _walk(value) if line is None and fence and fence.end < 0), None)
+    if fence is None or fence.depth:  # the end of a quotation closes its fence
+        return value
+    if not value[fence.start :].strip(" \t`~"):
+        return value[: fence.start].rstrip()
+    return f"{value}\n{' ' * fence.indent}{fence.mark * fence.length}"
+
+
 def _walk(text: str) -> Iterator[tuple[LabelLine | None, Fence | None]]:
-    """Yield the label lines, each with the fence that holds it, and every fence once it is closed."""
+    """Yield the label lines, each with the fence that holds it, and every fence at its end."""
     fence: Fence | None = None
     for found in _LINE.finditer(text):
         if fence and _quote_depth(found) < fence.depth:
@@ -122,6 +134,8 @@ def _walk(text: str) -> Iterator[tuple[LabelLine | None, Fence | None]]:
             yield line, fence
             if fence is None and (inline := _VALUE_FENCE.match(text, line.value_at)):
                 fence = Fence(line.start, inline.end() + 1, "`", len(inline[1]), len(found["lead"]), 0)
+    if fence:
+        yield None, fence
 
 
 def first_of_paragraph(text: str, start: int) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 
+from lifecycle.checkpoint_lines import with_closed_fences
+
 
 class State(StrEnum):
     """What a worker says of itself in a checkpoint."""
@@ -64,4 +66,4 @@ def _note(rest: str) -> str:
     note = rest.lstrip(_NOTE_EDGE)
     while note.startswith("(") and note.endswith(")") and "(" not in note[1:]:
         note = note[1:-1].strip()
-    return note if _SAYS_SOMETHING.search(note) else ""
+    return with_closed_fences(note) if _SAYS_SOMETHING.search(note) else ""

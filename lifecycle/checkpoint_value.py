@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 
-from lifecycle.checkpoint_lines import LabelLine
+from lifecycle.checkpoint_lines import LabelLine, with_closed_fences
 
 _QUOTE = re.compile(r"(?:[ \t]{0,3}>){1,20}[ \t]?")
 _RULE = re.compile(r"[-*_=]{3,}\Z")
@@ -30,7 +30,7 @@ def where_value_ends(text: str, line: LabelLine, stop: int) -> int:
         below = at != line.value_at
         plain = _QUOTE.sub("", raw, count=1) if below and line.quoted else raw
         words = plain.strip()
-        if below and not fence and _is_outside(line, raw, words):
+        if below and not fence and _is_outside(line, raw, plain):
             break
         if words and blank and last and not fence and not (last.endswith((":", "：")) or _GOES_ON.match(plain)):
             break
@@ -55,7 +55,7 @@ def value_of(text: str, line: LabelLine, until: int) -> str:
             _QUOTE.sub("", row, count=1) if row.lstrip().startswith(">") else row for row in rest.split("\n")
         )
     value = f"{first}\n{textwrap.dedent(rest)}".strip() if rest else first
-    return undecorated(_closed(value, line.emphasis))
+    return with_closed_fences(undecorated(_closed(with_closed_fences(value), line.emphasis)))
 
 
 def undecorated(value: str) -> str:
@@ -99,14 +99,14 @@ def _cells(first: str, rest: str) -> str:
             break
         cells.append(tail.strip())
     words = (cell.removesuffix("|").rstrip() if not cell.endswith("\\|") else cell for cell in cells)
-    return undecorated("\n".join(words).replace("\\|", "|").strip())
+    return with_closed_fences(undecorated("\n".join(words).replace("\\|", "|").strip()))
 
 
-def _is_outside(line: LabelLine, raw: str, words: str) -> bool:
-    if line.quoted and words and not raw.lstrip().startswith(">"):
+def _is_outside(line: LabelLine, raw: str, plain: str) -> bool:
+    if line.quoted and plain.strip() and not raw.lstrip().startswith(">"):
         return True
-    heading = "#" in line.style[1] and _HEADING.match(words) is not None
-    return heading or _RULE.match(words) is not None or (line.table and not words.startswith("|"))
+    heading = "#" in line.style[1] and _HEADING.match(plain) is not None
+    return heading or _RULE.match(plain) is not None or (line.table and not plain.lstrip().startswith("|"))
 
 
 def _fence_after(words: str, fence: str) -> str:

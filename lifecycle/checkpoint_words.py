@@ -26,7 +26,7 @@ _NO_ACTION = frozenset(
     re.findall(
         r"\w+",
         """
-        continue continuing proceed resume carry keep go going next same see
+        continue continuing proceed resume carry keep go going next same see wait waiting await awaiting stop
         none nothing nil null n a na nope no not tbd todo unknown
         please just will i we you it the an my our this that these as is be to of on in from with at for and then here
         there above below before previously planned usual left off where stopped was were work working works task tasks
