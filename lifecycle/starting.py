@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from lifecycle.errors import LaunchUnknown, Misuse, NotReady, PreflightFailed
+from lifecycle.errors import Misuse, NotReady, PreflightFailed
 from lifecycle.host import Host
 from lifecycle.launch import LaunchSpec
 from lifecycle.record import WorkerRecord
-from lifecycle.screen import PaneState
+from lifecycle.screen import PaneLook, PaneState
 from lifecycle.waiting import DeadlinePassed, wait_until
 from lifecycle.worker import Worker
 
@@ -39,22 +39,32 @@ def start_worker(host: Host, worker: Worker, *, who: str, why: str = "") -> str:
     host.event("starting", worker, who=who, why=why)
     pane = look.screen.pane_id if look.screen is not None else None
     host.terminal(worker).spawn(launch, session=worker.session, pane_id=pane)
-    try:
-        wait_until(lambda: host.look(worker).state is PaneState.READY, host.settings.deadlines.ready, host.clock)
-    except DeadlinePassed as error:
-        look = host.look(worker)
-        msg = f"{worker.worker_id}: started, but its input line did not come up ({look.state})"
-        raise NotReady(msg, worker_id=worker.worker_id, evidence=look.evidence()) from error
+    _await_ready(host, worker)
     host.event("started", worker, who=who)
     return f"{worker.worker_id} runs in tmux session {worker.session}"
 
 
+def _await_ready(host: Host, worker: Worker) -> None:
+    def probe() -> PaneLook | None:
+        look = host.look(worker)
+        host.progress(worker.worker_id, f"waits for the input line ({look.state})")
+        return look if look.state is PaneState.READY or look.state in DOWN else None
+
+    limit = host.settings.deadlines.ready
+    try:
+        look = wait_until(probe, limit, host.clock)
+    except DeadlinePassed as error:
+        look = host.look(worker)
+        msg = f"{worker.worker_id}: started, but its input line did not come up within {limit} ({look.state})"
+        raise NotReady(msg, worker_id=worker.worker_id, evidence=look.evidence()) from error
+    if look.state in DOWN:
+        msg = f"{worker.worker_id}: it ended as soon as it was started; its pane shows why"
+        raise NotReady(msg, worker_id=worker.worker_id, evidence=look.evidence())
+
+
 def _launch(host: Host, worker: Worker, record: WorkerRecord) -> LaunchSpec:
     """As the configuration or a wrapper says, else as the agent was last seen running."""
-    wanted = {name: os.environ[name] for name in host.settings.pass_env if name in os.environ}
-    try:
-        return host.agent(worker).launch_spec(worker, None, wanted)
-    except LaunchUnknown:
-        if record.launch is None:
-            raise
+    if worker.command is None and worker.wrapper is None and record.launch is not None:
         return record.launch
+    wanted = {name: os.environ[name] for name in host.settings.pass_env if name in os.environ}
+    return host.agent(worker).launch_spec(worker, None, wanted)

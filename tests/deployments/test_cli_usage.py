@@ -62,7 +62,8 @@ def test_wrong_usage_is_one_line_that_shows_the_way(afresh: Operator, arguments:
 
 BAD_IDS = ["../x", "swarm1;rm", "a" * 65, "", "swarm1 ", "-", "swarm1/../swarm2", "=swarm1"]
 NAMING = [
-    ["status"], ["sweep", "--dry-run"], ["renew"], ["renew", "--dry-run"], ["handoff", "list"], ["handoff", "show"], ["handoff", "request"],
+    ["status"], ["sweep", "--dry-run"], ["renew"], ["renew", "--dry-run"], ["handoff", "list"], ["handoff", "show"],
+    ["handoff", "request"],
     ["hold"], ["release"], ["enable"], ["start"], ["events"], ["checkpoint", "parse", "--worker"],
 ]  # fmt: skip
 
