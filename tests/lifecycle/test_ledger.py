@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -115,6 +116,18 @@ def test_several_processes_may_create_the_ledger_at_once(path: Path) -> None:
             assert [process.answer() for process in processes] == [None] * 4
             with Ledger(fresh) as ledger:
                 assert [record.held_why for record in ledger.records("abcd").values()] == [*"abcd"]
+
+
+def test_a_new_file_that_is_still_being_made_is_waited_for(path: Path) -> None:
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as maker:
+        maker.execute("create table first (n)")
+        maker.execute("begin immediate")
+        release = threading.Timer(0.3, maker.execute, ["commit"])
+        release.start()
+        with Ledger(path) as ledger:
+            assert ledger.remember("builder", generation=2).generation == 2
+        release.join()
 
 
 def test_a_writer_waits_for_another_one(path: Path) -> None:
