@@ -56,7 +56,7 @@ def answer(host: Host, worker: Worker, choice: Choice, *, who: str, why: str = "
         changes |= {"substitute": substitute, "given_text": text}
     if choice is Choice.FORCE:
         changes["forced"] = True
-    if choice is Choice.RETRY and renewal.phase is Phase.REQUESTED:
+    if choice is Choice.RETRY and renewal.phase in (Phase.REQUESTED, Phase.RESUMED):
         changes |= {"correction": None, "ask_again": True}
     amend(host, renewal, **changes)
     return Answered(

@@ -294,7 +294,10 @@ def block_of(error: LifecycleError, renewal: Renewal, now: datetime) -> Block:
     """The block that *error* puts on *renewal*, with the answers that make sense in its phase."""
     down = renewal.has_stopped_worker and not renewal.phase.reached(Phase.RESPAWNED)
     saved = renewal.phase.reached(Phase.SAVED)
-    choices = ("retry", "dismiss", "hold") if saved else ("retry", "synthesize", "use-text", "dismiss", "hold")
+    # What is stopped has no turn left to end; what is saved is not replaced.
+    force = () if renewal.has_stopped_worker else ("force",)
+    other_words = () if saved else ("synthesize", "use-text")
+    choices = ("retry", *force, *other_words, "dismiss", "hold")
     return Block(
         reason=error.reason,
         detail=error.detail,

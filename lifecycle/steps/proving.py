@@ -57,7 +57,7 @@ def acknowledgement(host: Host, worker: Worker, renewal: Renewal, prompt: Resume
     reply, refusal = _await_checkpoint(host, worker, renewal, latest, may_remind=renewal.reminder is None)
     if reply is None:
         reminder = _remind(host, worker, renewal)
-        renewal = amend(host, standing(host, renewal.renewal_id), reminder=reminder, delivery=None)
+        renewal = amend(host, standing(host, renewal.renewal_id), reminder=reminder, delivery=None, ask_again=False)
         return acknowledgement(host, worker, renewal, prompt)
     if isinstance(refusal, CheckpointRefused):
         kind = ResumeRefused if refusal.reason == "checkpoint_wrong_renewal" else ResumeUnanswered
@@ -80,7 +80,8 @@ def _await_checkpoint(
 ) -> tuple[Reply | None, Checkpoint | CheckpointRefused]:
     """The reply with its checkpoint or refusal; no reply where it is time for the reminder."""
     agent, limit = host.agent(worker), host.settings.deadlines.resume_answer
-    left = max(limit - (host.now() - latest.row.at), timedelta())
+    # A human who says "again" gives it the whole time anew.
+    left = limit if renewal.ask_again else max(limit - (host.now() - latest.row.at), timedelta())
     quiet: list[float] = []
 
     def probe() -> tuple[Reply | None, Checkpoint | CheckpointRefused] | None:
@@ -98,7 +99,7 @@ def _await_checkpoint(
             quiet.clear()
             return None
         quiet.append(host.clock.monotonic())
-        late = quiet[-1] - quiet[0] >= REMIND_AFTER.total_seconds()
+        late = renewal.ask_again or quiet[-1] - quiet[0] >= REMIND_AFTER.total_seconds()
         return (None, CheckpointRefused("no answer", worker_id=worker.worker_id)) if late and may_remind else None
 
     try:

@@ -1,0 +1,237 @@
+"""What a human's answer to a block changes, with a scripted agent and the steps themselves, without flows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from lifecycle.answering import Answered, answer
+from lifecycle.choice import Choice
+from lifecycle.ending import block
+from lifecycle.errors import LifecycleError, Misuse
+from lifecycle.host import Host
+from lifecycle.renewal import Block, Blocked, End, OpenedRenewal, Phase, Quality, Renewal, Renewed
+from lifecycle.steps.detecting import detect_context_pressure
+from lifecycle.steps.parsing import parse_handoff
+from lifecycle.steps.persisting import persist_handoff
+from lifecycle.steps.proving import mark_healthy
+from lifecycle.steps.requesting import request_handoff
+from lifecycle.steps.respawning import respawn_worker
+from lifecycle.steps.resuming import send_resume_prompt
+from lifecycle.steps.stopping import stop_worker
+from tests.agents.stage import Stage
+from tests.lifecycle.hosts import host_of
+
+
+@pytest.fixture
+def host(stage: Stage) -> Iterator[Host]:
+    stage.fill(70_000)
+    with host_of(stage) as host:
+        yield host
+
+
+def renew(host: Host) -> Renewed | Blocked:
+    """The eight steps, from where the renewal stands."""
+    worker = host.worker("swarm1")
+    try:
+        opened = detect_context_pressure(host, worker, by_hand=True)
+        assert isinstance(opened, OpenedRenewal), opened
+        saved = persist_handoff(host, worker, parse_handoff(host, worker, request_handoff(host, worker, opened)))
+        running = respawn_worker(host, worker, stop_worker(host, worker, saved))
+        return mark_healthy(host, worker, send_resume_prompt(host, worker, running, saved))
+    except LifecycleError as error:
+        return block(host, worker, the_open(host), error)
+
+
+def blocked(host: Host, stage: Stage, **manners: object) -> Block:
+    stage.behave(**manners)
+    outcome = renew(host)
+    assert isinstance(outcome, Blocked), outcome
+    return outcome.block
+
+
+def the_open(host: Host) -> Renewal:
+    found = host.ledger.record("swarm1").open_renewal
+    assert found is not None
+    return found
+
+
+def newest(host: Host) -> Renewal:
+    return host.ledger.renewals_of("swarm1", limit=1)[0]
+
+
+def decide(host: Host, choice: Choice, **more: str) -> Answered:
+    return answer(host, host.worker("swarm1"), choice, who="alex", **more)
+
+
+def test_nothing_is_answered_where_nothing_is_blocked(host: Host) -> None:
+    for choice in Choice:
+        with pytest.raises(Misuse, match="no block that waits"):
+            decide(host, choice, text="words")
+    assert host.ledger.events("swarm1") == []
+
+
+def test_retry_goes_on_with_the_same_renewal_and_asks_again(host: Host, stage: Stage) -> None:
+    placed = blocked(host, stage, handoff="partial")
+    assert (placed.reason, placed.phase) == ("checkpoint_incomplete", Phase.REQUESTED)
+    before = the_open(host)
+    stage.behave(handoff="good")
+
+    answered = decide(host, Choice.RETRY)
+
+    assert (answered.goes_on, answered.renewal_id) == (True, before.renewal_id)
+    assert (the_open(host).block, the_open(host).phase) == (None, Phase.REQUESTED)
+    assert isinstance(renew(host), Renewed)
+    assert (newest(host).renewal_id, newest(host).end) == (before.renewal_id, End.RENEWED)
+
+
+def test_retry_after_a_silent_timeout_asks_again(host: Host, stage: Stage) -> None:
+    assert blocked(host, stage, handoff="mute").reason == "handoff_timeout"
+    stage.behave(handoff="good")
+
+    decide(host, Choice.RETRY)
+
+    assert isinstance(renew(host), Renewed)
+
+
+def test_retry_of_an_unanswered_resume_reminds_the_new_session(host: Host, stage: Stage) -> None:
+    placed = blocked(host, stage, resume="mute")
+    assert (placed.reason, placed.phase) == ("resume_unanswered", Phase.RESUMED)
+    stage.behave(resume="good")
+
+    decide(host, Choice.RETRY)
+
+    assert isinstance(renew(host), Renewed)
+    assert len(stage.starts()) == 2, "nobody restarts a session that only has to be asked again"
+
+
+def test_retry_after_a_failed_start_starts_again(host: Host, stage: Stage) -> None:
+    placed = blocked(host, stage, failed_starts=9)
+    assert (placed.reason, placed.worker_down) == ("not_ready", True)
+    assert placed.choices == ("retry", "dismiss", "hold")
+    stage.behave(failed_starts=0)
+
+    decide(host, Choice.RETRY)
+
+    assert isinstance(renew(host), Renewed)
+
+
+def test_synthesize_goes_on_with_a_handoff_that_is_marked_so(host: Host, stage: Stage) -> None:
+    blocked(host, stage, handoff="partial")
+
+    assert decide(host, Choice.SYNTHESIZE).goes_on
+
+    assert isinstance(renew(host), Renewed)
+    (stored,) = host.ledger.handoffs_of("swarm1")
+    assert stored.quality is Quality.SYNTHESIZED
+
+
+def test_use_text_goes_on_with_the_humans_words(host: Host, stage: Stage) -> None:
+    blocked(host, stage, handoff="partial")
+    text = "## Objective\nFinish the inventory of the north depot.\n\n## Exact next action\nCount aisle 14.\n"
+
+    assert decide(host, Choice.USE_TEXT, text=text).goes_on
+
+    assert isinstance(renew(host), Renewed)
+    (stored,) = host.ledger.handoffs_of("swarm1")
+    words, intact = host.stored_text(stored)
+    assert intact
+    assert "Finish the inventory of the north depot." in words
+
+
+@pytest.mark.parametrize("text", [None, "", " \n"])
+def test_use_text_needs_words(host: Host, stage: Stage, text: str | None) -> None:
+    placed = blocked(host, stage, handoff="partial")
+
+    with pytest.raises(Misuse, match="not empty"):
+        answer(host, host.worker("swarm1"), Choice.USE_TEXT, who="alex", text=text)
+    assert the_open(host).block == placed
+
+
+def test_force_goes_on_without_the_worker(host: Host, stage: Stage) -> None:
+    blocked(host, stage, handoff="partial")
+
+    assert decide(host, Choice.FORCE).goes_on
+
+    assert (the_open(host).forced, the_open(host).substitute, the_open(host).block) == (True, "synthesize", None)
+    assert isinstance(renew(host), Renewed)
+
+
+def test_force_stops_a_worker_that_worked_on_after_its_handoff(host: Host, stage: Stage) -> None:
+    placed = blocked(host, stage, handoff="works_on")
+    assert "force" in placed.choices
+
+    decide(host, Choice.FORCE)
+
+    assert isinstance(renew(host), Renewed)
+
+
+def test_a_saved_handoff_is_not_replaced(host: Host, stage: Stage) -> None:
+    placed = blocked(host, stage, handoff="works_on")
+    assert (placed.reason, placed.phase) == ("handoff_outdated", Phase.SAVED)
+    assert not {"synthesize", "use-text"} & set(placed.choices)
+
+    for choice in (Choice.SYNTHESIZE, Choice.USE_TEXT):
+        with pytest.raises(Misuse, match="saved already"):
+            decide(host, choice, text="words")
+    assert the_open(host).block == placed
+
+
+def test_dismiss_closes_the_renewal_and_leaves_the_worker_to_its_work(host: Host, stage: Stage) -> None:
+    blocked(host, stage, handoff="partial")
+    pid = stage.pane_pid
+
+    answered = decide(host, Choice.DISMISS, why="false alarm")
+
+    assert answered.goes_on is False
+    assert (newest(host).end, newest(host).end_reason, newest(host).block) == (End.DISMISSED, "false alarm", None)
+    record = host.ledger.record("swarm1")
+    assert record.open_renewal is None
+    assert record.cooldown_until is not None
+    assert record.cooldown_until > host.now()
+    assert not record.is_held
+    assert stage.pane_pid == pid
+
+
+def test_hold_closes_the_renewal_and_keeps_hands_off(host: Host, stage: Stage) -> None:
+    blocked(host, stage, handoff="partial")
+
+    decide(host, Choice.HOLD, why="I look at it myself")
+
+    record = host.ledger.record("swarm1")
+    assert (newest(host).end, record.open_renewal, record.is_held) == (End.HELD, None, True)
+    assert record.held_why == "I look at it myself"
+
+
+@pytest.mark.parametrize("choice", [Choice.DISMISS, Choice.HOLD])
+def test_a_stopped_worker_is_brought_back_before_the_renewal_is_closed(
+    host: Host, stage: Stage, choice: Choice
+) -> None:
+    assert blocked(host, stage, failed_starts=9).worker_down
+    stage.behave(failed_starts=0)
+
+    answered = decide(host, choice)
+
+    assert answered.message.endswith("is closed; the worker was started again")
+    assert stage.is_ready()
+
+
+def test_a_stopped_worker_that_cannot_be_brought_back_is_said_to_be_down(host: Host, stage: Stage) -> None:
+    blocked(host, stage, failed_starts=99)
+
+    answered = decide(host, Choice.DISMISS)
+
+    assert "the worker is DOWN" in answered.message
+    assert "`afresh start swarm1`" in answered.message
+    assert newest(host).end is End.DISMISSED
+
+
+def test_an_answer_is_recorded_with_who_and_why(host: Host, stage: Stage) -> None:
+    blocked(host, stage, handoff="partial")
+
+    decide(host, Choice.DISMISS, why="false alarm")
+
+    (recorded,) = [event for event in host.ledger.events("swarm1") if event.kind == "answered"]
+    assert recorded.detail == {"choice": "dismiss", "who": "alex", "why": "false alarm"}
+    assert recorded.renewal_id == newest(host).renewal_id
