@@ -138,11 +138,22 @@ def _run_for_one(worker_id: str, action: str, flow: Callable[[], State[Any]], *,
 
 @contextmanager
 def _server() -> Iterator[str]:
-    """Prefect's server, whose address must be known before Prefect is imported."""
-    from deployments.server import server_for
+    """Prefect's server, whose address must be known before Prefect is imported.
+
+    Raises:
+        ServerError: nobody answers at the address that is configured.
+    """
+    from deployments.server import ServerError, server_for
     from lifecycle.settings import load_settings
 
     with server_for(load_settings()) as url:
+        from prefect.client.orchestration import get_client
+
+        with get_client(sync_client=True) as client:
+            failure = client.api_healthcheck()
+        if failure is not None:
+            msg = f"no Prefect server answers at {url} ({failure}); without PREFECT_API_URL this command runs its own"
+            raise ServerError(msg)
         yield url
 
 
