@@ -25,6 +25,7 @@ from lifecycle.value import Value
 from lifecycle.waiting import DeadlinePassed, SystemClock, wait_until
 
 STARTED_WITHIN = timedelta(seconds=120)
+SENT_WITHIN = timedelta(seconds=10)
 STOPPED_WITHIN = timedelta(seconds=15)
 
 
@@ -72,7 +73,21 @@ def server_for(settings: Settings) -> Iterator[str]:
     tell("starting an embedded Prefect server (about 20 s)")
     with started(settings, port=free_port(settings.server.host), password=None) as running:
         _point_at(running)
-        yield running.url
+        try:
+            yield running.url
+        finally:
+            _send_what_is_queued()
+
+
+def _send_what_is_queued() -> None:
+    """Let Prefect's client send its last logs and events while its server lives: at exit it would retry for minutes."""
+    if "prefect" not in sys.modules:
+        return
+    from prefect.events.worker import EventsWorker  # noqa: PLC0415 - only where Prefect was used
+    from prefect.logging.handlers import APILogWorker  # noqa: PLC0415
+
+    EventsWorker.drain_all(timeout=SENT_WITHIN.total_seconds())
+    APILogWorker.drain_all(timeout=SENT_WITHIN.total_seconds())
 
 
 @contextmanager

@@ -52,9 +52,9 @@ def _handoff(prompt: Prompt, script: Script, first: bool) -> Answer:
     if manner == "garbage":
         return Answer(text="Understood. I will write everything down shortly.", delay=script.handoff_delay)
     if prompt.done == 0 and prompt.path and manner != "no_file":
-        call = ToolCall(name="write_file", arguments={"path": prompt.path, "content": document(prompt)})
+        call = ToolCall(name="write_file", arguments={"path": prompt.path, "content": document(prompt, script)})
         return Answer(calls=(call,), delay=script.handoff_delay)
-    block = checkpoint("HANDOFF", _fields(prompt), STALE_ID if manner == "wrong_id" else prompt.renewal_id)
+    block = checkpoint("HANDOFF", _fields(prompt, script), STALE_ID if manner == "wrong_id" else prompt.renewal_id)
     lines = block.splitlines()
     if manner == "partial":
         lines = [line for line in lines if not line.startswith(("BLOCKER", "NEXT_ACTION"))]
@@ -77,13 +77,13 @@ def _resume(prompt: Prompt, script: Script, first: bool) -> Answer:
         "COMMANDS_RUN": f"read_file {prompt.path}",
         "RESULT": f"read the handoff of {prompt.renewal_id} and found the place where the work stopped",
         "BLOCKER": "none",
-        "NEXT_ACTION": prompt.next_action or _next_step(prompt),
+        "NEXT_ACTION": prompt.next_action or _next_step(prompt, script),
     }
     return Answer(text=checkpoint("DONE" if manner == "done" else "IN_PROGRESS", fields, renewal_id))
 
 
-def _checkpoint(prompt: Prompt, _script: Script, _first: bool) -> Answer:
-    return Answer(text=checkpoint("IN_PROGRESS", _fields(prompt), prompt.renewal_id))
+def _checkpoint(prompt: Prompt, script: Script, _first: bool) -> Answer:
+    return Answer(text=checkpoint("IN_PROGRESS", _fields(prompt, script), prompt.renewal_id))
 
 
 def _work(prompt: Prompt, script: Script, _first: bool) -> Answer:
@@ -127,7 +127,7 @@ def _auxiliary(text: str) -> str:
     )
 
 
-def document(prompt: Prompt) -> str:
+def document(prompt: Prompt, script: Script) -> str:
     """A handoff with the nine headings, filled from the conversation itself."""
     commands, files = _commands(prompt), _files(prompt)
     first = next((text for text in prompt.earlier if text.strip()), "no order was given before the handoff")
@@ -143,9 +143,9 @@ def document(prompt: Prompt) -> str:
         "Files touched": _bullets(files) or "- no file in this session",
         "Commands run": _bullets(commands) or "- no command in this session",
         "Blockers": "None. No permission, credential or decision of a person is waited for.",
-        "Next exact action": _next_step(prompt),
+        "Next exact action": _next_step(prompt, script),
         "Resume prompt": "Read this document, compare the last line of the ledger with "
-        f"'Current state', do not write that entry again, and then: {_next_step(prompt)}",
+        f"'Current state', do not write that entry again, and then: {_next_step(prompt, script)}",
     }
     title = " — ".join(["# Handoff", *(name for name in (prompt.worker, prompt.mission) if name)])
     return f"{title}\nRenewal: {prompt.renewal_id}\n" + "".join(
@@ -153,17 +153,19 @@ def document(prompt: Prompt) -> str:
     )
 
 
-def _fields(prompt: Prompt) -> dict[str, str]:
+def _fields(prompt: Prompt, script: Script) -> dict[str, str]:
     return {
         "FILES_CHANGED": ", ".join(_files(prompt)) or "none",
         "COMMANDS_RUN": "; ".join(_commands(prompt)[-3:]) or "none",
         "RESULT": f"{_entries(prompt)} entries in the ledger, all of them checked",
         "BLOCKER": "none",
-        "NEXT_ACTION": _next_step(prompt),
+        "NEXT_ACTION": _next_step(prompt, script),
     }
 
 
-def _next_step(prompt: Prompt) -> str:
+def _next_step(prompt: Prompt, script: Script) -> str:
+    if script.next_action:
+        return script.next_action
     return f"append entry {_entries(prompt) + 1} to the ledger and check that the line count grew by one"
 
 

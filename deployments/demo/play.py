@@ -16,6 +16,7 @@ from lifecycle.delivery import deliver
 from lifecycle.errors import LifecycleError
 from lifecycle.host import Host
 from lifecycle.ledger import Ledger
+from lifecycle.processes import ask_to_exit, end, tree_of
 from lifecycle.reading import ContextState
 from lifecycle.renewal import Renewal
 from lifecycle.screen import PaneState
@@ -81,7 +82,16 @@ def perform(*, keep: bool) -> Performance:
                 return _perform(host, worker, stage, settings, began, keep=keep)
             finally:
                 if not keep:
-                    host.terminal(worker).end_server()
+                    _strike(host, worker)
+
+
+def _strike(host: Host, worker: Worker) -> None:
+    """End the worker and its private tmux server. The agent is gone before its folder is removed."""
+    pid = host.look(worker).agent_pid
+    tree = tuple(process.identity for process in tree_of(pid)) if pid is not None else ()
+    ask_to_exit(host.agent(worker).asked_first(tree))
+    end(tree, term_after=timedelta(seconds=5), kill_after=timedelta(seconds=2), clock=host.clock)
+    host.terminal(worker).end_server()
 
 
 def _perform(host: Host, worker: Worker, stage: Stage, settings: Settings, began: float, *, keep: bool) -> Performance:

@@ -22,7 +22,8 @@ class Script(Value):
     *say* is a queue: each ordinary turn takes one text as its answer. *delay* and *handoff_delay* are seconds
     before an answer begins. *fault* is an HTTP status that every call with tools gets. *weight* multiplies the
     tokens of the conversation, not those of the system prompt and the tools, so that a context fills soon and
-    a fresh session still starts low. *ledger* is the file, below the agent's folder, that mission turns append to.
+    a fresh session still starts low. *next_action*, where it is given, is the one that every handoff and checkpoint
+    states. *ledger* is the file, below the agent's folder, that mission turns append to.
     """
 
     handoff: HandoffManner = "good"
@@ -38,6 +39,7 @@ class Script(Value):
     context_length: int = Field(200_000, ge=1)
     model: str = "scripted-model"
     ledger: str = "ledger.txt"
+    next_action: str = ""
 
 
 class Kind(StrEnum):
@@ -113,7 +115,7 @@ def read_prompt(body: dict[str, Any], *, tokens: int = 0) -> Prompt:
         path=_last(lambda earlier: _path(earlier, kind), texts),
         worker=_last(_worker, texts),
         mission=_last(_mission, texts),
-        next_action=_next_action(text, kind) or _next_action_read(after),
+        next_action=_next_action(text, kind) or _next_action_read(messages if kind is Kind.CONTINUE else after),
         tokens=tokens,
     )
 
@@ -201,9 +203,11 @@ def _last(find: Callable[[str], str], texts: list[str]) -> str:
 
 
 def _next_action(text: str, kind: Kind) -> str:
+    """The action that the text itself states; empty where it refers to the handoff."""
     if kind is Kind.CONTINUE:
-        return text.partition(":")[2].strip()
-    lines = re.findall(r"^\W*next[ _](?:exact[ _])?action\W*[: ]\s*(\w.*)$", text, re.IGNORECASE | re.MULTILINE)
+        action = text.partition(":")[2].strip()
+        return "" if "of your handoff" in action else action
+    lines = re.findall(r"^\W*next[ _](?:exact[ _])?action\W*[: ]\s*([^\s<].*)$", text, re.IGNORECASE | re.MULTILINE)
     stated = [line.strip() for line in lines if "HANDOFF file" not in line]
     return stated[-1] if stated else ""
 
@@ -211,7 +215,7 @@ def _next_action(text: str, kind: Kind) -> str:
 def _next_action_read(messages: list[dict[str, Any]]) -> str:
     """The next exact action of a handoff that the agent has just read; its tool numbers the lines."""
     results = "\n".join(text_of(message).replace("\\n", "\n") for message in messages if message.get("role") == "tool")
-    found = re.search(r"## Next exact action\s+(?:\d+\|)?(\w.*)$", results, re.IGNORECASE | re.MULTILINE)
+    found = re.search(r"## Next exact action(?:\s|\d+\|)*(\S.*)$", results, re.IGNORECASE | re.MULTILINE)
     return found.group(1).strip() if found else ""
 
 
