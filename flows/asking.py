@@ -10,7 +10,7 @@ from prefect.states import Completed, Failed
 
 from lifecycle.decision import Action
 from lifecycle.ending import block, close
-from lifecycle.errors import LifecycleError, Misuse, RenewalInProgress
+from lifecycle.errors import LifecycleError, Misuse, NotNow, RenewalInProgress
 from lifecycle.host import Host
 from lifecycle.lock import held
 from lifecycle.renewal import End, Spared
@@ -48,6 +48,9 @@ def _store(host: Host, worker: Worker, *, by_hand: bool) -> State[Any]:
         renewal = host.ledger.record(worker.worker_id).open_renewal
         if renewal is None:
             raise
+        if isinstance(error, NotNow):
+            close(host, worker, renewal, End.SPARED, error.detail)
+            return Completed(name="Spared", message=error.detail)
         placed = block(host, worker, renewal, error)
         return Failed(name="Blocked", message=f"{placed.block.reason}: {placed.block.detail}")
     close(host, worker, host.ledger.renewal(opened.renewal_id), End.SPARED, "handoff only")

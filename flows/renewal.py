@@ -11,11 +11,11 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
-from lifecycle.ending import block
-from lifecycle.errors import LifecycleError, Misuse, RenewalInProgress
+from lifecycle.ending import block, close
+from lifecycle.errors import LifecycleError, Misuse, NotNow, RenewalInProgress
 from lifecycle.host import Host
 from lifecycle.lock import held, one_of
-from lifecycle.renewal import Blocked, OpenedRenewal, Outcome, Renewed, Spared
+from lifecycle.renewal import Blocked, End, OpenedRenewal, Outcome, Renewed, Spared
 from lifecycle.settings import load_settings
 from lifecycle.shield import bringing_back_first
 from lifecycle.waiting import DeadlinePassed, wait_until
@@ -67,6 +67,9 @@ def renew(host: Host, worker: Worker, *, forced: bool, by_hand: bool, why: str) 
         renewal = host.ledger.record(worker.worker_id).open_renewal
         if renewal is None:
             raise
+        if isinstance(error, NotNow):
+            close(host, worker, renewal, End.SPARED, error.detail)
+            return Spared(worker_id=worker.worker_id, reason=error.detail)
         return block(host, worker, renewal, error)
 
 

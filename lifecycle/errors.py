@@ -6,11 +6,12 @@ LifecycleError                 has .worker_id, a stable .reason, a sentence, .ev
     RosterError                swarm.yaml
     InvalidWorkerId            not a worker id
     UnknownWorker              a well-formed id that no one declared
-  PassingFault                 before any side effect, and likely gone at the next try: the only kind that is retried
+  PassingFault                 likely gone at the next try: the only kind that a task is tried again for
+    TerminalError              tmux refused
+    ContextUnreadable          the agent's records cannot be read
+  NotNow                       nothing was typed and nothing needs to be: the renewal ends spared
   RenewalInProgress            another process holds this worker
   LedgerError                  the ledger cannot be read or written
-  TerminalError                tmux refused
-  ContextUnreadable            the agent's records cannot be read
   TextNotSendable              the agent's face would run, complete or swallow the text
   MemoryNotWritten             a memory event of the swarm cannot be written
   StopsHere                    ends a renewal in a block; the reason is the block's
@@ -82,7 +83,7 @@ class UnknownWorker(Misuse):
 
 
 class PassingFault(LifecycleError):
-    """Raised before a side effect; the same call may go through later."""
+    """The same call may go through later: no side effect yet, or one that a second run finds."""
 
     reason = "passing_fault"
 
@@ -99,13 +100,13 @@ class LedgerError(LifecycleError):
     reason = "ledger"
 
 
-class TerminalError(LifecycleError):
-    """tmux refused or is not there."""
+class TerminalError(PassingFault):
+    """tmux refused or is not there. A step that is tried again looks before it acts."""
 
     reason = "terminal"
 
 
-class ContextUnreadable(LifecycleError):
+class ContextUnreadable(PassingFault):
     """The agent's own records cannot be read now; a reading made from them is unknown, never healthy."""
 
     reason = "unreadable"
@@ -121,6 +122,12 @@ class MemoryNotWritten(LifecycleError):
     """A memory event of the swarm cannot be written; no renewal depends on it."""
 
     reason = "memory_not_written"
+
+
+class NotNow(LifecycleError):
+    """The worker cannot be asked now, and nothing was typed. A later sweep finds it again."""
+
+    reason = "not_now"
 
 
 class StopsHere(LifecycleError):

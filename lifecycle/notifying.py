@@ -18,7 +18,9 @@ log = logging.getLogger(__name__)
 SINK_TIMEOUT = timedelta(seconds=10)
 
 
-def notify(host: Host, worker: Worker, key: str, subject: str, body: str, *, remedy: str = "") -> bool:
+def notify(
+    host: Host, worker: Worker, key: str, subject: str, body: str, *, remedy: str = "", level: int = logging.WARNING
+) -> bool:
     """Send one notification, unless *key* was already sent for this worker. Says whether it was sent.
 
     A sink that fails is logged and recorded as an event; it never takes a renewal with it.
@@ -26,7 +28,7 @@ def notify(host: Host, worker: Worker, key: str, subject: str, body: str, *, rem
     if not host.ledger.is_first_notice(worker.worker_id, key, at=host.now()):
         return False
     told = redact(f"{body}\n{remedy}".strip())
-    log.warning("%s: %s: %s", worker.worker_id, subject, told)
+    log.log(level, "%s: %s: %s", worker.worker_id, subject, told)
     host.event("notice", worker, key=key, subject=subject, body=told)
     document = {
         "worker_id": worker.worker_id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from lifecycle.launch import LaunchSpec
+from lifecycle.processes import ProcessId
 from lifecycle.reading import ContextReading
 from lifecycle.renewal import Renewal
 from lifecycle.value import Value
@@ -17,8 +18,9 @@ class WorkerRecord(Value):
     *baseline_session*. *last_good* is the newest reading that was not unknown; *unknown_streak* counts the
     unknown ones since. *repeats* counts generations in a row that ended with the same next action;
     *idle_repeats* those of them that also changed no file and made no tool call. *busy_since* is the first
-    sweep of an unbroken run of sweeps that found the worker over a limit and busy. *overhead* is what a call
-    carries besides its rows, learned in a fresh session.
+    sweep of an unbroken run of sweeps that found the worker over a limit and busy. *agent* is the process that
+    was seen last; another one in its place means that it died. *overhead* is what a call carries besides its
+    rows, learned in a fresh session. *renewals* and *deaths* are those of the last hour.
     """
 
     worker_id: str
@@ -48,6 +50,7 @@ class WorkerRecord(Value):
     last_boot: str | None = None
     launch: LaunchSpec | None = None
     overhead: int | None = None
+    agent: ProcessId | None = None
     open_renewal: Renewal | None = None
 
     @property

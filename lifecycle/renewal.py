@@ -88,6 +88,8 @@ class ParsedHandoff(Value):
     quality: Quality = Quality.WRITTEN
     notes: tuple[str, ...] = ()
     asks_human: bool = False
+    worked: bool = True
+    """Whether the session made a tool call of its own, besides writing the handoff."""
 
 
 class SavedHandoff(Value):
@@ -103,6 +105,7 @@ class SavedHandoff(Value):
     answered_row: int
     session_id: str | None = None
     asks_human: bool = False
+    worked: bool = True
 
 
 class StoppedSession(Value):

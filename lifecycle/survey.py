@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from lifecycle.decision import Action, Decision, accepts_work, decide
 from lifecycle.errors import ContextUnreadable, TerminalError
 from lifecycle.host import Host
 from lifecycle.notifying import notify
-from lifecycle.processes import Process
+from lifecycle.processes import Process, ProcessId
 from lifecycle.reading import ContextReading, ContextState
 from lifecycle.record import WorkerRecord
 from lifecycle.screen import PaneLook, PaneState
@@ -23,6 +23,9 @@ log = logging.getLogger(__name__)
 
 PASSING = ("absent", "not_an_agent", "dialog", "unreadable")
 """Notices of conditions that a READY pane ends: the next occurrence is told anew."""
+
+REMEMBERED = timedelta(hours=1)
+"""How long a death counts for anything: longer than any rule looks back."""
 
 WAITS_AS_BUSY = (
     PaneState.BUSY,
@@ -65,7 +68,7 @@ def examine(host: Host, worker: Worker, *, by_hand: bool = False, record: Worker
     reading = host.read(worker, process, overhead=record.overhead)
     worker = worker.model_copy(update={"policy": host.settings.policy_of(worker.worker_id, reading.model)})
     turn = _turn(host, worker, process) if pane.state is not PaneState.ABSENT else None
-    record = counted(record, worker, reading, pane, turn, now)
+    record = counted(record, worker, reading, pane, turn, now, agent=process.identity if process else None)
     agent = host.agent(worker)
     queues = pane.face is not None and agent.queues_while_busy(worker, pane.face)
     decision = decide(
@@ -128,6 +131,8 @@ def counted(
     pane: PaneLook,
     turn: TurnState | None,
     now: datetime,
+    *,
+    agent: ProcessId | None = None,
 ) -> WorkerRecord:
     """The record with this look counted in. Pure."""
     state = reading.state(worker.policy)
@@ -140,12 +145,14 @@ def counted(
     }
     if not is_unknown:
         changes |= {"last_good": reading, "session_id": reading.session_id}
-    if pane.agent_pid is not None:
-        changes |= {"last_alive_at": now}
+    if agent is not None:
+        died = before.agent is not None and before.agent != agent and before.open_renewal is None
+        recent = [at for at in before.deaths if now - at < REMEMBERED]
+        changes |= {"last_alive_at": now, "agent": agent, "deaths": (*recent, now) if died else tuple(recent)}
     return before.model_copy(update=changes)
 
 
-_COUNTED = ("unknown_streak", "busy_since", "last_good", "session_id", "last_alive_at")
+_COUNTED = ("unknown_streak", "busy_since", "last_good", "session_id", "last_alive_at", "agent", "deaths")
 
 
 def _remember(host: Host, finding: Finding) -> None:

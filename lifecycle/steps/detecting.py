@@ -67,6 +67,7 @@ def detect_context_pressure(
         assignment_id=mission.assignment_id,
     )
     host.ledger.open(renewal)
+    host.ledger.remember(worker.worker_id, stale_renewed_in=finding.reading.session_id)
     host.event("renewal.opened", worker, renewal.renewal_id, why=renewal.why, tokens=finding.reading.tokens)
     return _opened(_preflight(host, worker, renewal))
 

@@ -131,7 +131,16 @@ def _weighed(
         quality=Quality.WRITTEN if text is not None else Quality.CHECKPOINT,
         notes=verdict.complaints,
         asks_human=verdict.asks_human,
+        worked=_has_worked(host, worker),
     )
+
+
+def _has_worked(host: Host, worker: Worker) -> bool:
+    """Whether the ending session did anything but read handoffs and write its own."""
+    process, paths = host.process(worker), host.paths(worker)
+    calls = host.agent(worker).digest(worker, since=process.started_at if process else None).calls
+    ours = (str(paths.handoffs), str(paths.archive))
+    return any(not any(folder in call.arguments for folder in ours) for call in calls)
 
 
 def _previous(host: Host, worker: Worker, renewal: Renewal) -> str | None:

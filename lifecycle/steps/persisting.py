@@ -41,6 +41,7 @@ def persist_handoff(host: Host, worker: Worker, parsed: ParsedHandoff) -> SavedH
         answered_row=parsed.reply_row,
         session_id=parsed.session_id or None,
         asks_human=parsed.asks_human,
+        worked=parsed.worked,
     )
     now = host.now()
     with host.ledger.transaction():

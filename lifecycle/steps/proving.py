@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from functools import partial
 
@@ -189,6 +190,7 @@ def _close(host: Host, worker: Worker, renewal: Renewal, proof: Acknowledgement)
             renewals=(*[at for at in record.renewals if now - at < timedelta(hours=1)], now),
             next_action=renewal.saved.next_action if renewal.saved else "",
             repeats=record.repeats + 1 if same else 0,
+            idle_repeats=record.idle_repeats + 1 if same and not (renewal.saved and renewal.saved.worked) else 0,
             busy_since=None,
             overhead=overhead if overhead is not None else record.overhead,
         )
@@ -218,5 +220,6 @@ def _close(host: Host, worker: Worker, renewal: Renewal, proof: Acknowledgement)
         started=True,
         resumeSent=True,
     )
-    notify(host, worker, f"renewed:{renewal.renewal_id}", "renewed", f"generation {renewal.generation + 1} answered")
+    answered = f"generation {renewal.generation + 1} answered"
+    notify(host, worker, f"renewed:{renewal.renewal_id}", "renewed", answered, level=logging.INFO)
     return Renewed(renewal=closed)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
 from lifecycle import prompts
 from lifecycle.delivery import deliver
+from lifecycle.errors import NotDelivered, NotNow
 from lifecycle.host import Host
 from lifecycle.notifying import notify
 from lifecycle.renewal import HandoffRequest, OpenedRenewal, Phase, Renewal, Unasked
-from lifecycle.screen import PaneState
 from lifecycle.steps.standing import advance, amend, standing
 from lifecycle.swarm import remember_in_swarm, tell_swarm
 from lifecycle.worker import Worker
@@ -17,6 +19,7 @@ def request_handoff(host: Host, worker: Worker, opened: OpenedRenewal) -> Handof
     """Ask once, or say that nobody needs to be asked.
 
     Raises:
+        NotNow: the input line took no text; nothing was typed.
         NotDelivered, Interfered, AgentGone, TextNotSendable
     """
     renewal = standing(host, opened.renewal_id)
@@ -28,15 +31,20 @@ def request_handoff(host: Host, worker: Worker, opened: OpenedRenewal) -> Handof
     draft = host.paths(worker).draft(renewal.renewal_id)
     draft.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     text = _text(host, worker, renewal)
-    row = deliver(
-        host,
-        worker,
-        text,
-        kind="handoff",
-        intent=renewal.delivery,
-        remember=lambda intent: _remember(host, renewal.renewal_id, intent),
-        while_busy=host.look(worker).state is PaneState.BUSY,
-    )
+    try:
+        row = deliver(
+            host,
+            worker,
+            text,
+            kind="handoff",
+            intent=renewal.delivery,
+            remember=lambda intent: _remember(host, renewal.renewal_id, intent),
+            while_busy=_may_queue(host, worker, renewal),
+        )
+    except NotDelivered as error:
+        if standing(host, renewal.renewal_id).delivery is None:
+            raise NotNow(error.detail, worker_id=worker.worker_id, evidence=error.evidence) from error
+        raise
     asked = HandoffRequest(renewal_id=renewal.renewal_id, text=text, draft=draft, row=row)
     advance(host, worker, standing(host, renewal.renewal_id), Phase.REQUESTED, request=asked, delivery=None)
     remember_in_swarm(
@@ -50,8 +58,15 @@ def request_handoff(host: Host, worker: Worker, opened: OpenedRenewal) -> Handof
         ok=True,
     )
     tell_swarm(host, worker, acceptingWork=False)
-    notify(host, worker, f"requested:{renewal.renewal_id}", "asked for a handoff", renewal.why)
+    notify(host, worker, f"requested:{renewal.renewal_id}", "asked for a handoff", renewal.why, level=logging.INFO)
     return asked
+
+
+def _may_queue(host: Host, worker: Worker, renewal: Renewal) -> bool:
+    """Whether the request may be typed behind a running turn: over the hard limit, and only where it is kept."""
+    face, reading = host.look(worker).face, renewal.reading
+    urgent = renewal.forced or (reading is not None and reading.is_over_hard(worker.policy))
+    return urgent and face is not None and host.agent(worker).queues_while_busy(worker, face)
 
 
 def _text(host: Host, worker: Worker, renewal: Renewal) -> str:

@@ -32,6 +32,9 @@ def respawn_worker(host: Host, worker: Worker, stopped: StoppedSession) -> Runni
             if renewal.respawns >= TRIES:
                 msg = f"{worker.worker_id}: {TRIES} starts ended without an input line"
                 raise NotReady(msg, worker_id=worker.worker_id, evidence=look.evidence())
+            if renewal.respawns:
+                deaths = host.ledger.record(worker.worker_id).deaths
+                host.ledger.remember(worker.worker_id, deaths=(*deaths, host.now()))
             renewal = amend(host, standing(host, renewal.renewal_id), respawns=renewal.respawns + 1)
             _spawn(host, worker, stopped, look)
         ready = _await_ready(host, worker)
@@ -83,5 +86,6 @@ def _running(host: Host, worker: Worker, renewal: Renewal, stopped: StoppedSessi
         started_at=tree[0].started_at,
         old_session_id=stopped.session_id,
     )
+    host.ledger.remember(worker.worker_id, agent=running.agent)
     advance(host, worker, standing(host, renewal.renewal_id), Phase.RESPAWNED, running=running)
     return running
