@@ -41,7 +41,10 @@ def _options(
         # Flow runs in child processes read the same file.
         os.environ["AFRESH_CONFIG"] = str(config.absolute())
     level = logging.DEBUG if debug else logging.WARNING
-    logging.basicConfig(stream=sys.stderr, level=level, format="%(levelname)s %(message)s")
+    shown = logging.StreamHandler(sys.stderr)
+    # On the handler, for Prefect's loggers have levels of their own and would pass the root's.
+    shown.setLevel(level)
+    logging.basicConfig(handlers=[shown], level=level, format="%(levelname)s %(message)s")
 
 
 def main() -> None:

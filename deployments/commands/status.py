@@ -76,13 +76,18 @@ def page(host: Host, rows: list[WorkerStatus], width: int | None) -> list[str]:
     managed = [row for row in rows if row.managed]
     others = [row.worker_id for row in rows if not row.managed]
     if managed:
-        lines += ["", *aligned([HEADINGS, *(_row(row, host.now()) for row in managed)], width)]
+        lines += ["", *table(host, managed, width)]
     if others:
         lines += ["", f"unmanaged, never touched: {', '.join(others)}"]
     if not rows:
         profiles = settings.hermes_root / "profiles"
         lines += ["", f"no workers: {profiles} has no profile, and no roster or configuration names one"]
     return lines
+
+
+def table(host: Host, rows: list[WorkerStatus], width: int | None) -> list[str]:
+    """The headings and a line a worker."""
+    return aligned([HEADINGS, *(_row(row, host.now()) for row in rows)], width)
 
 
 def _row(row: WorkerStatus, now: datetime) -> tuple[str, ...]:

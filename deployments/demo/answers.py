@@ -148,9 +148,7 @@ def document(prompt: Prompt, script: Script) -> str:
         f"'Current state', do not write that entry again, and then: {_next_step(prompt, script)}",
     }
     title = " — ".join(["# Handoff", *(name for name in (prompt.worker, prompt.mission) if name)])
-    return f"{title}\nRenewal: {prompt.renewal_id}\n" + "".join(
-        f"\n## {title}\n{body}\n" for title, body in sections.items()
-    )
+    return f"{title}\n" + "".join(f"\n## {title}\n{body}\n" for title, body in sections.items())
 
 
 def _fields(prompt: Prompt, script: Script) -> dict[str, str]:

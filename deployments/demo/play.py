@@ -7,10 +7,10 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
-from deployments.commands.status import show
+from deployments.commands.status import table
 from deployments.demo.scripted_model import ScriptedModel
 from deployments.demo.stage import MISSION, WORKER, Stage, set_up
-from deployments.output import tell
+from deployments.output import page_width, tell
 from deployments.server import server_for
 from lifecycle.delivery import deliver
 from lifecycle.errors import LifecycleError
@@ -99,12 +99,12 @@ def _perform(host: Host, worker: Worker, stage: Stage, settings: Settings, began
     tell(start_worker(host, worker, who="demo"))
     tell("giving it a mission with rules, and real turns until it is over its handoff limit")
     before = _fill(host, worker)
-    tell("\nbefore:")
-    show(host, [before])
+    _show("before", host, before)
     lines = _lines(stage)
     with server_for(settings) as url:
-        run_id = _sweep(settings)
+        sweep_id = _sweep(settings)
         renewal = next(iter(host.ledger.renewals_of(WORKER, limit=1)), None)
+        run_id = renewal.flow_run_id if renewal else sweep_id
         after = _await_work(host, worker, stage, lines)
         performance = _performance(host, stage, before, after, renewal, lines, f"{url}/runs/flow-run/{run_id}", began)
     return performance if keep else performance.model_copy(update={"folder": None})
@@ -184,6 +184,12 @@ def _await_work(host: Host, worker: Worker, stage: Stage, lines: tuple[str, ...]
     return statuses(host, (worker,))[0]
 
 
+def _show(title: str, host: Host, row: WorkerStatus) -> None:
+    tell(f"\n{title}:")
+    for line in table(host, [row], page_width()):
+        tell(f"  {line}")
+
+
 def _lines(stage: Stage) -> tuple[str, ...]:
     return tuple(stage.ledger_file.read_text().splitlines()) if stage.ledger_file.exists() else ()
 
@@ -203,13 +209,12 @@ def _performance(
     proof = renewal.acknowledgement if renewal else None
     now_lines = _lines(stage)
     tell("\nthe stored handoff:")
-    for line in text.splitlines()[:40]:
+    for line in text.splitlines():
         tell(f"  | {line}")
     tell("\nthe worker's first act in its new session:")
     for line in now_lines[len(lines) :]:
         tell(f"  wrote {line!r} to ledger.txt")
-    tell("\nafter:")
-    show(host, [after])
+    _show("after", host, after)
     tell(f"\nthe run in the Prefect UI: {run_url}")
     opened = renewal.opened_at if renewal else None
     phases = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -14,6 +15,8 @@ from lifecycle.errors import Misuse
 from lifecycle.value import Value
 
 WORKER = "gardener"
+
+MISSION_ID = "mission-seed-ledger"
 
 MISSION = """\
 Mission: keep the seed ledger of this folder, ledger.txt. Rules that always hold:
@@ -104,6 +107,7 @@ def set_up(model: ScriptedModel, *, keep: bool) -> Iterator[Stage]:
     configuration.write_text(_CONFIGURATION.format(**values))
     configuration.chmod(0o600)
     (stage.profile / "config.yaml").write_text(_PROFILE.format(**values))
+    (stage.profile / "runtime.json").write_text(json.dumps({"workerId": WORKER, "currentMissionId": MISSION_ID}))
     before = dict(os.environ)
     os.environ.update(AFRESH_HOME=str(folder / "afresh"))
     for name in ("AFRESH_CONFIG", "PREFECT_API_URL", "HERMES_HOME", "CLAUDE_HOME", "HERMES_SWARM_MEMORY_ROOT"):
