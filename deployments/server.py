@@ -19,7 +19,8 @@ from pathlib import Path
 
 from deployments.output import tell
 from deployments.prefect_environment import client_environment, server_environment
-from lifecycle.errors import LifecycleError
+from lifecycle.errors import LifecycleError, Misuse
+from lifecycle.processes import ProcessId, ask_to_exit, end, identity_of, is_alive, tree_of
 from lifecycle.settings import Settings
 from lifecycle.value import Value
 from lifecycle.waiting import DeadlinePassed, SystemClock, wait_until
@@ -36,10 +37,11 @@ class ServerError(LifecycleError):
 
 
 class Running(Value):
-    """A server that answers. *password* is for the user `afresh`."""
+    """A server that answers. *password* is for the user `afresh`; *owner* is the process that started it."""
 
     url: str
-    pid: int | None = None
+    process: ProcessId | None = None
+    owner: ProcessId | None = None
     password: str | None = None
 
     @property
@@ -111,7 +113,12 @@ def started(settings: Settings, *, port: int, password: str | None) -> Iterator[
             # A Ctrl-C at the terminal is for us; the server is stopped when the block ends.
             start_new_session=True,
         )
-    running = Running(url=f"http://{settings.server.host}:{port}", pid=process.pid, password=password)
+    running = Running(
+        url=f"http://{settings.server.host}:{port}",
+        process=identity_of(process.pid),
+        owner=identity_of(os.getpid()),
+        password=password,
+    )
     try:
         _await_health(running, process, log)
         yield running
@@ -146,6 +153,26 @@ def stop(process: subprocess.Popen[bytes]) -> None:
             continue
         break
     process.wait()
+
+
+def end_orphan(settings: Settings) -> None:
+    """End the server that an `afresh serve` left behind when it was killed.
+
+    Raises:
+        Misuse: its owner lives: this home is served already.
+    """
+    running = recorded(settings)
+    if running is None:
+        return
+    if running.owner is not None and is_alive(running.owner):
+        msg = f"this home is served already at {running.url} (process {running.owner.pid})"
+        raise Misuse(msg)
+    if running.process is not None and is_alive(running.process):
+        tell(f"ending the server of a dead `afresh serve` (process {running.process.pid})")
+        tree = tuple(process.identity for process in tree_of(running.process.pid))
+        ask_to_exit(tree)
+        end(tree, term_after=STOPPED_WITHIN, kill_after=STOPPED_WITHIN, clock=SystemClock())
+    record_path(settings).unlink(missing_ok=True)
 
 
 def record_path(settings: Settings) -> Path:

@@ -59,6 +59,12 @@ def find(identity: ProcessId) -> Process | None:
     return _read(member) if member is not None else None
 
 
+def identity_of(pid: int) -> ProcessId | None:
+    """The identity of a process that runs now, None if there is none."""
+    tree = tree_of(pid)
+    return tree[0].identity if tree else None
+
+
 def is_alive(identity: ProcessId) -> bool:
     """Whether the process still runs. A zombie is dead (hermes-agent #20015); a reused pid is another process."""
     return _same(identity) is not None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+from types import FrameType
+
 import typer
 
 from deployments.output import tell
-from deployments.server import kept_password, recorded, recorded_as, started
+from deployments.server import end_orphan, kept_password, recorded_as, started
 from lifecycle.errors import Misuse
 from lifecycle.settings import load_settings
 
@@ -20,10 +23,9 @@ def serve() -> None:
     if settings.server.host not in ("127.0.0.1", "localhost", "::1"):
         msg = f"{settings.path}: server.host {settings.server.host}: only loopback is served"
         raise Misuse(msg)
-    running = recorded(settings)
-    if running is not None and running.is_healthy():
-        msg = f"this home is served already at {running.url} (pid {running.pid})"
-        raise Misuse(msg)
+    end_orphan(settings)
+    # Until Prefect's runner takes the signal over, a TERM must end the server too.
+    signal.signal(signal.SIGTERM, _interrupt)
     password = kept_password(settings)
     tell(f"starting the Prefect server on port {settings.server.port} (about 20 s)")
     with started(settings, port=settings.server.port, password=password) as running, recorded_as(settings, running):
@@ -33,3 +35,7 @@ def serve() -> None:
         tell(f"Prefect UI: {running.url} (user afresh, password in {settings.home / 'server.password'})")
         tell(f"sweeping every {every:.0f} s; Ctrl-C ends it, agents stay")
         run(settings, running)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
