@@ -15,6 +15,7 @@ from lifecycle.errors import Misuse
 from lifecycle.value import Value
 
 WORKER = "gardener"
+LONGEST_TMPDIR = 75
 
 MISSION_ID = "mission-seed-ledger"
 
@@ -98,7 +99,9 @@ def find_hermes() -> Path:
 def set_up(model: ScriptedModel, *, keep: bool) -> Iterator[Stage]:
     """Make the folder and point this process at it; both are taken back at the end, unless the folder is kept."""
     hermes = find_hermes()
-    folder = Path(tempfile.mkdtemp(prefix="afresh-demo-"))
+    # A Unix socket's path must fit into 108 bytes.
+    roomy = len(tempfile.gettempdir()) < LONGEST_TMPDIR
+    folder = Path(tempfile.mkdtemp(prefix="afresh-demo-", dir=None if roomy else "/tmp"))  # noqa: S108 - a private folder
     stage = Stage(folder=folder, hermes=hermes, soft=20_000, handoff=24_000, hard=60_000)
     for path in (stage.garden, folder / "home", folder / "memory", folder / "afresh", stage.profile):
         path.mkdir(parents=True, mode=0o700)
