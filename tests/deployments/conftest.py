@@ -135,5 +135,6 @@ def prefect_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     home = tmp_path_factory.mktemp("served")
     settings = Settings(home=home, hermes_root=home, memory_root=home)
     with started(settings, port=free_port("127.0.0.1"), password=None) as server:
-        assert server.pid is None or os.getpgid(server.pid) != os.getpgid(0)
+        assert server.process is not None
+        assert os.getpgid(server.process.pid) != os.getpgid(0)
         yield server.api

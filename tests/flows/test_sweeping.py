@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ def _sweep(**parameters: Any) -> tuple[State[Any], list[dict[str, Any]]]:
     return state, state.result()  # type: ignore[return-value]
 
 
-def test_a_sweep_renews_a_worker_over_its_handoff_limit(scene: Scene) -> None:
+@pytest.mark.usefixtures("scene")
+def test_a_sweep_renews_a_worker_over_its_handoff_limit() -> None:
     state, entries = _sweep()
 
     assert state.is_completed()
@@ -152,7 +154,7 @@ async def _task_count(run_id: object) -> int:
 
 
 def test_two_hundred_workers_are_read_in_one_task_in_under_five_seconds(
-    empty_stage: Stage, monkeypatch: pytest.MonkeyPatch, record_property: pytest.RecordProperty
+    empty_stage: Stage, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
     sample = Path(__file__).parents[1] / "data" / "hermes" / "live_15turns.db"
     log = sample.with_name("live_15turns.agent.log")
