@@ -65,13 +65,23 @@ def aligned(rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
 def _with_last(cells: str, last: str, width: int | None) -> list[str]:
     if width is None or len(cells) + len(last) <= width:
         return [f"{cells}{last}".rstrip()]
-    if width - len(cells) < NARROWEST:
-        return [
-            cells.rstrip(),
-            *textwrap.wrap(last, max(width, NARROWEST), initial_indent="  ", subsequent_indent="  "),
-        ]
-    first, *more = textwrap.wrap(last, width - len(cells)) or [""]
+    if width - len(cells) < max([NARROWEST, *map(len, last.split())]):
+        return [cells.rstrip(), *indented(last, width)]
+    first, *more = _wrapped(last, width - len(cells)) or [""]
     return [f"{cells}{first}", *(f"{' ' * len(cells)}{line}" for line in more)]
+
+
+def indented(text: str, width: int | None, by: str = "  ") -> list[str]:
+    """Lines of *text* behind an indent, wrapped to *width* where there is one."""
+    lines = text.splitlines()
+    if width is not None:
+        lines = [part for line in lines for part in _wrapped(line, max(width - len(by), NARROWEST)) or [""]]
+    return [f"{by}{line}".rstrip() for line in lines]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """A path or an id is never broken: it is there to be copied."""
+    return textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def ago(seconds: float) -> str:

@@ -32,24 +32,32 @@ Progress = Callable[[str, str], None]
 """Told what a step waits for: worker id, words. For people only; nothing is decided by it."""
 
 
-def _log_progress(worker_id: str, words: str) -> None:
-    log.info("%s: %s", worker_id, words)
+class _LoggedProgress:
+    """Logs what is new of each worker: a wait tells the same words five times a second."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, str] = {}
+
+    def __call__(self, worker_id: str, words: str) -> None:
+        if self._last.get(worker_id) != words:
+            self._last[worker_id] = words
+            log.info("%s: %s", worker_id, words)
 
 
 class Host:
     """Settings, ledger, clock and the adapters of this host. One per thread: the ledger's connection is not shared."""
 
-    def __init__(self, settings: Settings, *, clock: Clock | None = None, progress: Progress = _log_progress) -> None:
+    def __init__(self, settings: Settings, *, clock: Clock | None = None, progress: Progress | None = None) -> None:
         self.settings = settings
         self.clock = clock or SystemClock()
         self.ledger = Ledger(settings.ledger_path)
-        self.progress = progress
+        self.progress = progress or _LoggedProgress()
         self._terminals: dict[str | None, Terminal] = {}
 
     @classmethod
     @contextmanager
     def opened(
-        cls, settings: Settings, *, clock: Clock | None = None, progress: Progress = _log_progress
+        cls, settings: Settings, *, clock: Clock | None = None, progress: Progress | None = None
     ) -> Iterator[Host]:
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
         host = cls(settings, clock=clock, progress=progress)

@@ -9,7 +9,7 @@ import typer
 
 from deployments.commands.options import AsJson, Why, WorkerId, host_here, who
 from deployments.commands.renewals import renew_now
-from deployments.output import DONE, print_json, say, stamp
+from deployments.output import DONE, indented, page_width, print_json, say, stamp
 from lifecycle.choice import Choice
 from lifecycle.errors import Misuse
 
@@ -30,15 +30,17 @@ def blocked(as_json: AsJson = False) -> None:
         return
     if not found:
         say("nothing is blocked")
+    width = page_width()
     for number, entry in enumerate(found):
         placed = entry.block
-        say(
-            f"{'' if number == 0 else chr(10)}{entry.worker_id}: {placed.reason}, at {placed.phase}, {stamp(placed.at)}"
-        )
-        say(f"  {placed.detail}")
-        for line in placed.evidence.splitlines():
-            say(f"  | {line}".rstrip())
-        say(f"  {entry.remedy}")
+        lines = [
+            *([""] if number else []),
+            f"{entry.worker_id}: {placed.reason}, at {placed.phase}, {stamp(placed.at)}",
+            *indented(placed.detail, width),
+            *indented(placed.evidence, None, by="  | "),
+            *indented(entry.remedy, width),
+        ]
+        say("\n".join(lines))
 
 
 def answer_block(

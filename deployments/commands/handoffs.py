@@ -8,7 +8,7 @@ import typer
 
 from deployments.commands.options import AsJson, WorkerId, host_here
 from deployments.commands.renewals import request_now
-from deployments.output import DONE, FAILED, aligned, print_json, say, stamp, tell
+from deployments.output import DONE, FAILED, aligned, page_width, print_json, say, stamp, tell
 
 if TYPE_CHECKING:
     from lifecycle.host import Host
@@ -39,7 +39,7 @@ def list_handoffs(worker: WorkerId, as_json: AsJson = False) -> None:
         (stamp(one.created_at), f"generation {one.generation}", one.quality.value, one.renewal_id, str(one.archive))
         for one in found
     ]
-    for line in aligned(rows, None):
+    for line in aligned(rows, page_width()):
         say(line)
     if not found:
         say(f"{worker} has no stored handoff")

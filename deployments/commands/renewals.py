@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from deployments.commands.options import AsJson, DryRun, Why, WorkerId, WorkerIds, host_here
-from deployments.output import DONE, FAILED, MISUSED, print_json, say, tell
+from deployments.output import DONE, FAILED, MISUSED, aligned, page_width, print_json, say, tell
+from deployments.progress import progress_shown
 from lifecycle.value import Value
 
 if TYPE_CHECKING:
@@ -94,10 +95,11 @@ def sweep(workers: WorkerIds = None, dry_run: DryRun = False, as_json: AsJson = 
     with host_here(quiet=True) as host:
         chosen = [host.worker(worker_id) for worker_id in workers or ()] or host.workers()
     began = datetime.now().astimezone()
-    with _server():
+    with _server() as url:
         from flows.sweep import sweep_workers
 
         state = sweep_workers(workers or None, renewals="here", return_state=True)
+    _tell_run(url, state)
     if not state.is_completed():
         tell(f"afresh: the sweep ended as {state.name}: {state.message}")
         return FAILED
@@ -124,7 +126,7 @@ def _run_for_one(worker_id: str, action: str, flow: Callable[[], State[Any]], *,
     began = datetime.now().astimezone()
     with _server() as url:
         state = flow()
-        tell(f"run: {url}/runs/flow-run/{state.state_details.flow_run_id}")
+    _tell_run(url, state)
     outcome = OUTCOMES.get(state.name or "")
     if outcome is None:
         tell(f"afresh: {worker_id}: {state.message}")
@@ -154,7 +156,19 @@ def _server() -> Iterator[str]:
         if failure is not None:
             msg = f"no Prefect server answers at {url} ({failure}); without PREFECT_API_URL this command runs its own"
             raise ServerError(msg)
-        yield url
+        with progress_shown():
+            yield url
+
+
+def _tell_run(url: str, state: State[Any]) -> None:
+    """Where the run can be seen: at *url* if that server still runs, else once this home is served again."""
+    from deployments.server import Running
+
+    run_id = state.state_details.flow_run_id
+    if Running(url=url).is_healthy():
+        tell(f"run: {url}/runs/flow-run/{run_id}")
+    else:
+        tell(f"run: {run_id}; its server has ended, `afresh serve` shows it")
 
 
 def _handled(host: Host, worker_id: str, action: str, outcome: Result, reason: str, since: datetime) -> Handled:
@@ -198,8 +212,9 @@ def _show_plans(worker_ids: list[str] | None, *, by_hand: bool, forced: bool, as
     if as_json:
         print_json(entries[0] if by_hand else entries)
         return DONE
-    for entry in entries:
-        say(f"{entry.worker_id}: {'nothing' if entry.action == 'none' else entry.action}: {entry.reason}")
+    rows = [(one.worker_id, "nothing" if one.action == "none" else one.action, one.reason) for one in entries]
+    for line in aligned(rows, page_width()):
+        say(line)
     if not entries:
         say("no managed workers")
     return DONE
@@ -215,5 +230,7 @@ def _print(handled: list[Handled], *, single: bool, as_json: bool) -> None:
         took = f" in {entry.seconds:.1f} s" if entry.seconds is not None and entry.outcome == "renewed" else ""
         result = "nothing to do" if entry.outcome == "none" else f"{entry.outcome}{took}"
         say(": ".join(filter(None, (entry.worker_id, result, entry.reason))))
+        if entry.outcome == "blocked":
+            say("  `afresh blocked` shows the evidence and the answers")
         if entry.handoff_path:
             say(f"  handoff: {entry.handoff_path}")

@@ -8,9 +8,7 @@ from types import FrameType
 import typer
 
 from deployments.output import tell
-from deployments.server import end_orphan, kept_password, recorded_as, started
 from lifecycle.errors import Misuse
-from lifecycle.settings import load_settings
 
 
 def add_to(app: typer.Typer) -> None:
@@ -19,6 +17,9 @@ def add_to(app: typer.Typer) -> None:
 
 def serve() -> None:
     """Run the Prefect server on loopback, sweep on a schedule, and take renewals from the UI's form."""
+    from deployments.server import end_orphan, kept_password, recorded_as, started
+    from lifecycle.settings import load_settings
+
     settings = load_settings()
     if settings.server.host not in ("127.0.0.1", "localhost", "::1"):
         msg = f"{settings.path}: server.host {settings.server.host}: only loopback is served"

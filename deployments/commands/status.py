@@ -98,7 +98,7 @@ def _row(row: WorkerStatus, now: datetime) -> tuple[str, ...]:
         row.lifecycle_state if row.lifecycle_state != "idle" else row.context_state,
         f"{figure:>9,}" if figure is not None else "-".rjust(9),
         share,
-        row.tokens_source,
+        row.tokens_source if figure is not None else "-",
         row.pane_state,
         "on" if row.automatic else "off",
         f"{ago((now - row.last_handoff_at).total_seconds())} ago" if row.last_handoff_at else "never",

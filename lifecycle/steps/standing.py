@@ -25,6 +25,7 @@ def advance(host: Host, worker: Worker, renewal: Renewal, phase: Phase, **proofs
     """Write that *renewal* reached *phase*, with its proof, and tell the event log."""
     moved = host.ledger.put(renewal.advanced(phase, host.now(), **proofs))
     host.event(f"renewal.{phase}", worker, renewal.renewal_id)
+    host.progress(worker.worker_id, phase.value)
     return moved
 
 

@@ -58,6 +58,8 @@ def test_renew_blocks_and_a_retry_renews(full: Operator, prefect_api: str) -> No
     assert answered.json["seconds"] >= max(answered.json["phases"].values())
     assert full("handoff", "show", "swarm1").out == Path(answered.json["handoff_path"]).read_text()
     assert len(full.stage.starts()) == 2
+    told = [line.partition(" s  ")[2].removeprefix("swarm1: ") for line in answered.err.splitlines()]
+    assert [words for words in told if words in PHASES] == PHASES[2:]
 
 
 @pytest.mark.prefect
@@ -136,7 +138,7 @@ def test_a_dry_run_says_what_a_renewal_and_a_sweep_would_do(full: Operator) -> N
     assert (swept["action"], swept["outcome"]) == ("none", "none")
     assert swept["reason"].startswith("automatic renewal is off, else it would be renewed")
     full("enable", "swarm1")
-    assert full("sweep", "--dry-run").out.startswith("swarm1: renew: 70,000 tokens")
+    assert full("sweep", "--dry-run").out.startswith("swarm1  renew  70,000 tokens")
 
 
 def test_a_dry_run_says_what_is_missing(full: Operator) -> None:

@@ -227,6 +227,12 @@ def test_the_last_column_is_wrapped_where_it_does_not_fit(width: int | None, lin
     assert aligned([("a", "first"), ("bb", "a long reason in many words")], width) == lines
 
 
+def test_a_path_is_never_broken() -> None:
+    path = "/a-long-path/to-a-handoff/that-is/20260801T120000Z-r260801120000-abc123.md"
+
+    assert aligned([("bb", path)], 40) == ["bb", f"  {path}"]
+
+
 def test_a_wrapped_reason_stands_under_itself() -> None:
     reason = "a long reason in many words, and some more of them"
 
