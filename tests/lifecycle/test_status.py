@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from lifecycle.blocked import waiting
+from lifecycle.decision import Action, Decision
+from lifecycle.ending import block_outright
+from lifecycle.host import Host
+from lifecycle.status import WorkerStatus, lifecycle_state, status_of, statuses
+from lifecycle.survey import Finding, examine
+from tests.agents.stage import Stage
+from tests.lifecycle.hosts import host_of
+
+
+@pytest.fixture
+def host(stage: Stage) -> Iterator[Host]:
+    with host_of(stage) as host:
+        yield host
+
+
+@pytest.fixture
+def finding(host: Host) -> Finding:
+    """An idle worker that nothing hinders."""
+    return examine(host, host.worker("swarm1"))
+
+
+def row(host: Host) -> WorkerStatus:
+    return status_of(host, host.worker("swarm1"))
+
+
+def blocked(host: Host) -> None:
+    worker = host.worker("swarm1")
+    decision = Decision(action=Action.BLOCK, block="crash_loop", reason="3 deaths in 15 minutes")
+    block_outright(host, worker, decision, host.read(worker, host.process(worker)))
+
+
+def test_a_worker_that_runs_and_waits_is_idle(host: Host, finding: Finding) -> None:
+    assert lifecycle_state(finding.record, finding) == "idle"
+    assert row(host).lifecycle_state == "idle"
+
+
+def test_a_worker_without_a_pane_is_absent(empty_stage: Stage) -> None:
+    with host_of(empty_stage) as host:
+        assert row(host).lifecycle_state == "absent"
+
+
+def test_another_program_in_the_pane_leaves_the_worker_absent(empty_stage: Stage) -> None:
+    empty_stage.ground.tmux("new-session", "-d", "-s", empty_stage.session, "sleep", "600")
+    with host_of(empty_stage) as host:
+        found = row(host)
+    assert (found.lifecycle_state, found.pane_state) == ("absent", "not_an_agent")
+
+
+def test_the_most_urgent_of_several_states_is_told(host: Host, finding: Finding) -> None:
+    now = finding.at
+    parked = finding.record.model_copy(update={"parked_until": now + timedelta(minutes=1)})
+    held = parked.model_copy(update={"held_since": now})
+    blocked(host)
+    stuck = host.ledger.record("swarm1")
+    assert stuck.open_renewal is not None
+    renewing = stuck.model_copy(update={"open_renewal": stuck.open_renewal.model_copy(update={"block": None})})
+    everything = {"parked_until": held.parked_until, "held_since": now}
+
+    assert lifecycle_state(parked, finding) == "parked"
+    assert lifecycle_state(held, finding) == "held"
+    assert lifecycle_state(renewing.model_copy(update=everything), finding) == "renewing"
+    assert lifecycle_state(stuck.model_copy(update=everything), finding) == "blocked"
+
+
+def test_a_time_that_has_passed_parks_nobody(finding: Finding) -> None:
+    over = finding.record.model_copy(update={"parked_until": finding.at - timedelta(seconds=1)})
+
+    assert lifecycle_state(over, finding) == "idle"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "state", "accepts"),
+    [
+        (10_000, "healthy", True),
+        (30_000, "watch", True),
+        (60_000, "handoff_required", False),
+        (90_000, "renew_required", False),
+    ],
+)
+def test_the_context_decides_the_state_of_an_idle_worker(
+    host: Host, stage: Stage, tokens: int, state: str, accepts: bool
+) -> None:
+    stage.fill(tokens)
+
+    found = row(host)
+
+    assert (found.tokens, found.context_state, found.state, found.accepting_work) == (tokens, state, state, accepts)
+    assert found.session_id == stage.rows()[-1].session_id
+    assert found.model == "scripted-model"
+    assert found.last_activity_at is not None
+
+
+def test_a_blocked_worker_is_blocked_whatever_its_context(host: Host) -> None:
+    blocked(host)
+
+    found = row(host)
+
+    assert (found.state, found.lifecycle_state, found.accepting_work) == ("blocked", "blocked", False)
+    assert found.block is not None
+    assert (found.block.reason, found.block.phase, found.block.worker_down) == ("crash_loop", "opened", False)
+    assert found.phase == "opened"
+
+
+def test_a_profile_is_not_watched_where_it_is_not_managed(stage: Stage) -> None:
+    stage.another("alice")
+    with host_of(stage) as host:
+        found = {one.worker_id: one for one in statuses(host, host.workers())}
+
+    assert (found["alice"].managed, found["alice"].automatic, found["alice"].pane_state) == (False, False, "unknown")
+    assert found["swarm1"].managed
+
+
+def test_the_shared_handoff_is_named_and_said_to_exist_only_where_it_does(host: Host, stage: Stage) -> None:
+    assert (row(host).handoff_path, row(host).handoff_exists) == (stage.paths.shared_latest, False)
+    stage.paths.shared_latest.parent.mkdir(parents=True)
+    stage.paths.shared_latest.write_text("# Handoff\n")
+    assert row(host).handoff_exists
+
+
+def test_blocks_wait_oldest_first(stage: Stage) -> None:
+    with host_of(stage, workers={"swarm1": {}, "alice": {}, "bob": {}}) as several:
+        for name in ("bob", "swarm1", "alice"):
+            worker = several.worker(name)
+            decision = Decision(action=Action.BLOCK, block="crash_loop", reason="3 deaths")
+            block_outright(several, worker, decision, several.read(worker, None))
+        assert [entry.worker_id for entry in waiting(several)] == ["bob", "swarm1", "alice"]
