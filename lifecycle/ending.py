@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 
 from lifecycle import prompts
 from lifecycle.decision import Decision
@@ -14,9 +15,15 @@ from lifecycle.reading import ContextReading
 from lifecycle.renewal import Block, Blocked, End, Phase, Renewal, block_of, new_renewal_id
 from lifecycle.screen import PaneState
 from lifecycle.swarm import remember_in_swarm, tell_swarm
+from lifecycle.waiting import DeadlinePassed, wait_until
 from lifecycle.worker import Worker
 
 log = logging.getLogger(__name__)
+
+FOR_A_HUMAN = (*GONE, PaneState.DIALOG, PaneState.SETUP, PaneState.REFUSED, PaneState.COPY_MODE)
+
+FREE_WITHIN = timedelta(seconds=5)
+"""How long an input line may take to come free behind an answer that is written already; Hermes needs 0.3 s."""
 
 
 def block(host: Host, worker: Worker, renewal: Renewal, error: LifecycleError) -> Blocked:
@@ -111,8 +118,7 @@ def release(host: Host, worker: Worker, renewal: Renewal) -> Renewal:
     if not asked or renewal.released or not worker.policy.release_on_block or renewal.phase.reached(Phase.STOPPING):
         return renewal
     try:
-        look = host.look(worker)
-        if look.state in GONE or look.state is not PaneState.READY:
+        if not _comes_free(host, worker):
             return renewal
         deliver(host, worker, prompts.cancelled(renewal_id=renewal.renewal_id), kind="release")
     except LifecycleError as error:
@@ -120,6 +126,19 @@ def release(host: Host, worker: Worker, renewal: Renewal) -> Renewal:
         return renewal
     host.event("renewal.released", worker, renewal.renewal_id)
     return host.ledger.put(renewal.model_copy(update={"released": True, "updated_at": host.now()}))
+
+
+def _comes_free(host: Host, worker: Worker) -> bool:
+    """Whether the input line is free, or will be in a moment; nothing is waited for that only a human can end."""
+
+    def settled() -> PaneState | None:
+        state = host.look(worker).state
+        return state if state is PaneState.READY or state in FOR_A_HUMAN else None
+
+    try:
+        return wait_until(settled, FREE_WITHIN, host.clock) is PaneState.READY
+    except DeadlinePassed:
+        return False
 
 
 def close(host: Host, worker: Worker, renewal: Renewal, end: End, why: str) -> Renewal:

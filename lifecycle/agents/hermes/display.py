@@ -29,6 +29,10 @@ class InputSettings(Value):
         """Whether text sent during a turn waits for its end. Without the key the classic face interrupts."""
         return self.busy_input_mode == QUEUE or (self.busy_input_mode is None and face is Face.TUI)
 
+    @property
+    def collapses_long_pastes(self) -> bool:
+        return self.collapse_lines > 0 or self.collapse_chars > 0
+
     def collapses(self, text: str) -> bool:
         """Whether a paste of *text* is shown as a placeholder. The TUI counts lines, the classic face line ends."""
         many = 0 < self.collapse_lines <= text.count("\n") + 1

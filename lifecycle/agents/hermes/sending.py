@@ -51,11 +51,13 @@ def check_sendable(text: str, face: Face, profile: Path, *, busy: bool) -> None:
 
 
 def queues_while_busy(profile: Path, face: Face) -> bool:
-    """Whether text sent during a turn waits for its end, by the profile's configuration.
+    """Whether our prompts, which are long, wait whole for the end of a running turn, by the profile's configuration.
 
-    `/busy` changes it at run time, which no file shows.
+    A TUI that collapses pastes keeps only the placeholder (see `check_sendable`). `/busy` changes the mode at run
+    time, which no file shows.
     """
-    return input_settings(profile).queues(face)
+    settings = input_settings(profile)
+    return settings.queues(face) and not (face is Face.TUI and settings.collapses_long_pastes)
 
 
 def shows_text(look: PaneLook, text: str) -> bool:

@@ -87,13 +87,16 @@ def test_a_reference_that_the_classic_face_expands_is_refused_there(text: str, t
     check_sendable(text, Face.TUI, profile(tmp_path), busy=False)
 
 
+UNCOLLAPSED = "paste_collapse_threshold: 0\npaste_collapse_char_threshold: 0"
+
+
 @pytest.mark.parametrize("text", ["a\nb\nc\nd\nend", "x " * 1000 + "end"])
 def test_a_long_text_is_lost_in_a_busy_tui_unless_collapsing_is_off(text: str, tmp_path: Path) -> None:
     with pytest.raises(TextNotSendable, match="placeholder"):
         check_sendable(text, Face.TUI, profile(tmp_path), busy=True)
     check_sendable(text, Face.TUI, profile(tmp_path), busy=False)
     check_sendable(text, Face.CLI, profile(tmp_path), busy=True)
-    flat = profile(tmp_path, "paste_collapse_threshold: 0\npaste_collapse_char_threshold: 0\n")
+    flat = profile(tmp_path, UNCOLLAPSED)
     check_sendable(text, Face.TUI, flat, busy=True)
     check_sendable("a\nb\nc\nend", Face.TUI, profile(tmp_path), busy=True)
 
@@ -106,15 +109,20 @@ def test_the_reason_of_a_refusal_names_the_face(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("config", "cli", "tui"),
     [
-        ("display: {busy_input_mode: queue}", True, True),
-        ("display: {busy_input_mode: interrupt}", False, False),
-        ("display: {busy_input_mode: steer}", False, False),
-        ("model: {default: m}", False, True),
-        ("display: off", False, True),
-        ("model: [broken", False, True),
+        (f"display: {{busy_input_mode: queue}}\n{UNCOLLAPSED}", True, True),
+        (f"display: {{busy_input_mode: interrupt}}\n{UNCOLLAPSED}", False, False),
+        (f"display: {{busy_input_mode: steer}}\n{UNCOLLAPSED}", False, False),
+        (f"model: {{default: m}}\n{UNCOLLAPSED}", False, True),
+        (f"display: off\n{UNCOLLAPSED}", False, True),
+        ("display: {busy_input_mode: queue}", True, False),
+        ("display: {busy_input_mode: queue}\npaste_collapse_threshold: 0", True, False),
+        ("model: {default: m}", False, False),
+        ("model: [broken", False, False),
     ],
 )
-def test_whether_a_face_queues_is_the_profiles_word(config: str, cli: bool, tui: bool, tmp_path: Path) -> None:
+def test_a_face_queues_our_prompts_if_the_profile_says_so_and_no_paste_is_collapsed(
+    config: str, cli: bool, tui: bool, tmp_path: Path
+) -> None:
     folder = profile(tmp_path, config)
     assert queues_while_busy(folder, Face.CLI) is cli
     assert queues_while_busy(folder, Face.TUI) is tui
