@@ -10,6 +10,7 @@ LifecycleError                 has .worker_id, a stable .reason, a sentence, .ev
     TerminalError              tmux refused
     ContextUnreadable          the agent's records cannot be read
   NotNow                       nothing was typed and nothing needs to be: the renewal ends spared
+  ParksHere                    the agent's provider fails or limits it: the renewal waits until a stored time
   RenewalInProgress            another process holds this worker
   LedgerError                  the ledger cannot be read or written
   TextNotSendable              the agent's face would run, complete or swallow the text
@@ -29,12 +30,15 @@ LifecycleError                 has .worker_id, a stable .reason, a sentence, .ev
     ResumeRefused              the answer belongs to another renewal
     BaselineTooLarge           the fresh session starts above the soft limit
     AgentGone                  the agent ended while it was waited for
+    ApiFailure                 the agent's provider failed again and again
     Interfered                 someone else's act ended the renewal: a person typed, a dialog opened
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
+
+from lifecycle.trouble import Trouble
 
 
 class LifecycleError(Exception):
@@ -128,6 +132,22 @@ class NotNow(LifecycleError):
     """The worker cannot be asked now, and nothing was typed. A later sweep finds it again."""
 
     reason = "not_now"
+
+
+class ParksHere(LifecycleError):
+    """A turn ended without an answer, and not for anything that the worker did. The old session is kept (U6).
+
+    *failed_turn* is false where nothing was typed because the worker's account is known to be in *trouble*.
+    """
+
+    reason = "parked"
+
+    def __init__(
+        self, detail: str, *, trouble: Trouble, worker_id: str = "", evidence: str = "", failed_turn: bool = True
+    ) -> None:
+        super().__init__(detail, worker_id=worker_id, evidence=evidence)
+        self.trouble = trouble
+        self.failed_turn = failed_turn
 
 
 class StopsHere(LifecycleError):
@@ -230,6 +250,12 @@ class AgentGone(StopsHere):
     """The agent ended while it was waited for."""
 
     reason = "agent_gone"
+
+
+class ApiFailure(StopsHere):
+    """The agent's provider failed again and again, and not for a limit or a login."""
+
+    reason = "api_failure"
 
 
 class Interfered(StopsHere):

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import BeforeValidator, JsonValue, ValidationError
 from sqlite_utils import Database
 
+from lifecycle.breaker import Breaker
 from lifecycle.durable import create, make_private
 from lifecycle.errors import LedgerError, RenewalInProgress
 from lifecycle.ledger_schema import migrations
@@ -320,6 +321,41 @@ class Ledger:
                     "delete from notices where worker_id = ?1 and substr(key || ':', 1, length(?2) + 1) = ?2 || ':'",
                     (worker_id, kind),
                 )
+
+    # Breakers
+
+    def open_breaker(self, breaker: Breaker) -> bool:
+        """Remember the trouble of an account; whether its breaker was not open before.
+
+        Trouble from before a proof or a human closed the account's breaker is over and opens nothing.
+        """
+        with self.transaction():
+            known = next((one for one in self._breakers() if one.account == breaker.account), None)
+            if known is not None and breaker.since <= (known.closed_at or known.since):
+                return False
+            was_open = known is not None and known.is_open(breaker.since)
+            row = {
+                name: value.isoformat() if isinstance(value, datetime) else value for name, value in dict(breaker).items()
+            }
+            self._db.table("breakers").upsert(row, pk="account")
+        return not was_open
+
+    def close_breaker(self, account: str, *, at: datetime) -> bool:
+        """Close the account's breaker; whether there was one that nobody had closed."""
+        with self.transaction():
+            done = self._connection.execute(
+                "update breakers set closed_at = ? where account = ? and closed_at is null", (at.isoformat(), account)
+            )
+            return done.rowcount == 1
+
+    def breakers(self, now: datetime) -> list[Breaker]:
+        """Those that are open."""
+        return [breaker for breaker in self._breakers() if breaker.is_open(now)]
+
+    def _breakers(self) -> list[Breaker]:
+        names = list(Breaker.model_fields)
+        rows = self._rows("select account, kind, since, until, why, closed_at from breakers order by account")
+        return [self._validated(Breaker, row[0], dict(zip(names, row, strict=True))) for row in rows]
 
     def _recalled(self, kind: type[_V], name: str, doc: str) -> _V:
         try:

@@ -64,3 +64,13 @@ def m001_first_tables(db: Database) -> None:
     )
     db.table("events").create_index(["worker_id", "event_id"])
     db.table("notices").create({"worker_id": str, "key": str, "at": str}, pk=("worker_id", "key"), strict=True)
+
+
+@migrations()
+def m002_breakers(db: Database) -> None:
+    db.table("breakers").create(
+        {"account": str, "kind": str, "since": str, "until": str, "why": str, "closed_at": str},
+        pk="account",
+        not_null={"kind", "since", "why"},
+        strict=True,
+    )
