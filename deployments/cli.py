@@ -40,11 +40,13 @@ def _options(
     if config is not None:
         # Flow runs in child processes read the same file.
         os.environ["AFRESH_CONFIG"] = str(config.absolute())
-    level = logging.DEBUG if debug else logging.WARNING
     shown = logging.StreamHandler(sys.stderr)
     # On the handler, for Prefect's loggers have levels of their own and would pass the root's.
-    shown.setLevel(level)
-    logging.basicConfig(handlers=[shown], level=level, format="%(levelname)s %(message)s")
+    shown.setLevel(logging.DEBUG if debug else logging.WARNING)
+    logging.basicConfig(handlers=[shown], level=logging.WARNING, format="%(levelname)s %(message)s")
+    if debug:
+        for package in ("lifecycle", "tasks", "flows", "deployments"):
+            logging.getLogger(package).setLevel(logging.DEBUG)
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ def progress_shown() -> Iterator[None]:
     told, steps, domain = _Told(), logging.getLogger(STEPS), logging.getLogger("lifecycle")
     level = domain.level
     # Only a level of its own lets these lines pass to the run's log in the UI as well.
-    domain.setLevel(min(logging.INFO, logging.getLogger().level or logging.INFO))
+    domain.setLevel(min(logging.INFO, level or logging.INFO))
     steps.addHandler(told)
     quieted = [handler for handler in logging.getLogger().handlers if handler.level > logging.DEBUG]
     for handler in quieted:
