@@ -71,8 +71,8 @@ def bringing_back_first() -> Iterator[None]:
     finally:
         if due is not None:
             log.warning("%s was held back while a worker was down, and is honoured now", signal.Signals(due).name)
-            # To the main thread itself, where handlers run: newer kernels give the process's own signal to the thread
-            # that sends it, and the main one, waiting for other threads, would sleep on.
+            # To the main thread itself, where handlers run: a signal to the process may be given to any thread, and
+            # the main one, waiting for the others, would sleep on.
             signal.pthread_kill(threading.main_thread().ident or 0, due)
 
 

@@ -151,6 +151,7 @@ def shielded(body: str, before: str = "") -> Iterator[Shielded]:
 
 def honoured(number: int, status: int, err: str) -> bool:
     """INT ends Python by a KeyboardInterrupt, TERM by the signal itself; both show as the signal to the parent."""
+    assert "worker back first" not in err, "the answer in words is given once"
     return status == -number and ("KeyboardInterrupt" in err) == (number == signal.SIGINT)
 
 
@@ -291,11 +292,21 @@ def test_the_next_block_holds_the_next_signal_again() -> None:
             process.child.stderr.readline()  # type: ignore[union-attr] # that it is honoured now
 
 
+def test_a_signal_at_the_very_moment_of_bookkeeping_does_not_hang() -> None:
+    body = """\
+import lifecycle.shield
+with bringing_back_first(), lifecycle.shield._down._lock:
+    signal.raise_signal(signal.SIGTERM)
+"""
+    with shielded(body) as process:
+        assert process.ended()[0] == -signal.SIGTERM
+
+
 def test_signals_in_a_hail_neither_hang_nor_hurt() -> None:
     hail = """\
 signal.signal(signal.SIGTERM, lambda *_: None)
 say("down")
-until = time.monotonic() + 2
+until = time.monotonic() + 0.7
 while time.monotonic() < until:
     with signals_heard(), bringing_back_first():
         with bringing_back_first():
