@@ -9,6 +9,7 @@ from lifecycle.blocked import waiting
 from lifecycle.decision import Action, Decision
 from lifecycle.ending import block_outright
 from lifecycle.host import Host
+from lifecycle.record import WorkerRecord
 from lifecycle.status import WorkerStatus, lifecycle_state, status_of, statuses
 from lifecycle.survey import Finding, examine
 from tests.agents.stage import Stage
@@ -29,6 +30,10 @@ def finding(host: Host) -> Finding:
 
 def row(host: Host) -> WorkerStatus:
     return status_of(host, host.worker("swarm1"))
+
+
+def told(record: WorkerRecord, finding: Finding) -> str:
+    return lifecycle_state(record, finding.model_copy(update={"record": record}))
 
 
 def blocked(host: Host) -> None:
@@ -64,16 +69,18 @@ def test_the_most_urgent_of_several_states_is_told(host: Host, finding: Finding)
     renewing = stuck.model_copy(update={"open_renewal": stuck.open_renewal.model_copy(update={"block": None})})
     everything = {"parked_until": held.parked_until, "held_since": now}
 
-    assert lifecycle_state(parked, finding) == "parked"
-    assert lifecycle_state(held, finding) == "held"
-    assert lifecycle_state(renewing.model_copy(update=everything), finding) == "renewing"
-    assert lifecycle_state(stuck.model_copy(update=everything), finding) == "blocked"
+    assert told(renewing, finding) == "renewing"
+    assert told(parked, finding) == "parked"
+    assert told(renewing.model_copy(update={"parked_until": parked.parked_until}), finding) == "parked"
+    assert told(held, finding) == "held"
+    assert told(renewing.model_copy(update=everything), finding) == "held"
+    assert told(stuck.model_copy(update=everything), finding) == "blocked"
 
 
 def test_a_time_that_has_passed_parks_nobody(finding: Finding) -> None:
     over = finding.record.model_copy(update={"parked_until": finding.at - timedelta(seconds=1)})
 
-    assert lifecycle_state(over, finding) == "idle"
+    assert told(over, finding) == "idle"
 
 
 @pytest.mark.parametrize(
