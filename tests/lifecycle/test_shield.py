@@ -151,7 +151,7 @@ def shielded(body: str, before: str = "") -> Iterator[Shielded]:
 
 def honoured(number: int, status: int, err: str) -> bool:
     """INT ends Python by a KeyboardInterrupt, TERM by the signal itself; both show as the signal to the parent."""
-    assert "worker back first" not in err, "the answer in words is given once"
+    assert not any(line.startswith("SIG") and line.endswith("first") for line in err.splitlines()), "it was told twice"
     return status == -number and ("KeyboardInterrupt" in err) == (number == signal.SIGINT)
 
 
@@ -311,7 +311,7 @@ while time.monotonic() < until:
     with signals_heard(), bringing_back_first():
         with bringing_back_first():
             pass
-say("up")
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
 """
     with shielded(hail) as process:
         process.hears("down")
