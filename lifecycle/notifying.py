@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import subprocess
-import urllib.error
-import urllib.request
-from datetime import timedelta
 
 from lifecycle.host import Host
 from lifecycle.redaction import redact
+from lifecycle.sinks import send
 from lifecycle.worker import Worker
 
 log = logging.getLogger(__name__)
 
-SINK_TIMEOUT = timedelta(seconds=10)
+HOST = "-"
+"""Stands where a worker's id stands, and is none."""
 
 
 def notify(
@@ -27,43 +24,24 @@ def notify(
     """
     if not host.ledger.is_first_notice(worker.worker_id, key, at=host.now()):
         return False
-    told = redact(f"{body}\n{remedy}".strip())
-    log.log(level, "%s: %s: %s", worker.worker_id, subject, told)
-    host.event("notice", worker, key=key, subject=subject, body=told)
-    document = {
-        "worker_id": worker.worker_id,
-        "key": key,
-        "subject": f"{worker.worker_id}: {subject}",
-        "body": told,
-        "at": host.now().isoformat(),
-    }
-    for sink, failure in _send(host, document):
-        log.error("notification by %s failed: %s", sink, failure)
-        host.event("notice.failed", worker, sink=sink, failure=failure)
+    _tell(host, worker.worker_id, key, subject, f"{body}\n{remedy}", level)
     return True
 
 
-def _send(host: Host, document: dict[str, str]) -> list[tuple[str, str]]:
-    sinks, failures = host.settings.notify, []
-    payload = json.dumps(document, ensure_ascii=False).encode()
-    if sinks.command:
-        try:
-            subprocess.run(
-                sinks.command,
-                input=payload,
-                timeout=SINK_TIMEOUT.total_seconds(),
-                check=True,
-                capture_output=True,
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            failures.append(("command", str(error)))
-    if sinks.webhook:
-        request = urllib.request.Request(  # noqa: S310 - the operator's own address
-            sinks.webhook, data=payload, headers={"content-type": "application/json"}
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=SINK_TIMEOUT.total_seconds()):  # noqa: S310
-                pass
-        except (OSError, ValueError, urllib.error.URLError) as error:
-            failures.append(("webhook", str(error)))
-    return failures
+def notify_host(host: Host, key: str, subject: str, body: str, *, remedy: str = "") -> bool:
+    """Send one notification that is about the host, unless *key* was already sent. Says whether it was sent."""
+    if not host.ledger.is_first_notice(HOST, key, at=host.now()):
+        return False
+    _tell(host, HOST, key, subject, f"{body}\n{remedy}", logging.WARNING)
+    return True
+
+
+def _tell(host: Host, about: str, key: str, subject: str, body: str, level: int) -> None:
+    told, at = redact(body.strip()), host.now()
+    log.log(level, "%s: %s: %s", about, subject, told)
+    host.ledger.add_event("notice", about, at=at, key=key, subject=subject, body=told)
+    headed = subject if about == HOST else f"{about}: {subject}"
+    document = {"worker_id": about, "key": key, "subject": headed, "body": told, "at": at.isoformat()}
+    for sink, failure in send(host.settings.notify, document):
+        log.error("notification by %s failed: %s", sink, failure)
+        host.ledger.add_event("notice.failed", about, at=host.now(), sink=sink, failure=failure)

@@ -1,0 +1,85 @@
+"""Where notifications go besides log and event: the command and the webhook of the configuration."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from http.client import HTTPException
+from typing import NamedTuple
+
+from lifecycle.redaction import redact
+from lifecycle.settings import NotifySettings
+
+SINK_TIMEOUT = timedelta(seconds=10)
+"""How long one sink may take. The renewal waits for it."""
+
+_LONGEST_COMPLAINT = 500
+
+
+class Failure(NamedTuple):
+    """Which sink failed and why, in words that hold neither the command's arguments nor the webhook's address."""
+
+    sink: str
+    why: str
+
+
+def send(sinks: NotifySettings, document: Mapping[str, str]) -> list[Failure]:
+    """Give *document* as JSON to every sink, and say which of them failed. Never raises for what a sink does."""
+    payload = json.dumps(document).encode()
+    failures = []
+    if sinks.command and (why := _run(sinks.command, payload)):
+        failures.append(Failure("command", why))
+    if sinks.webhook and (why := _post(sinks.webhook, payload)):
+        failures.append(Failure("webhook", why))
+    return failures
+
+
+def _run(command: Sequence[str], payload: bytes) -> str:
+    """Run *command* with *payload* on its standard input. When time is up, what it started ends with it."""
+    with tempfile.TemporaryFile() as said:  # a pipe would be waited for as long as a child of the command holds it
+        try:
+            child = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
+            )
+        except OSError as error:
+            return f"cannot be run: {error.strerror}"
+        with child:
+            try:
+                child.communicate(payload, timeout=SINK_TIMEOUT.total_seconds())
+            except subprocess.TimeoutExpired:
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+                return f"was not done after {SINK_TIMEOUT.total_seconds():g} s and was ended"
+        if child.returncode == 0:
+            return ""
+        said.seek(0)
+        complaint = said.read().decode(errors="replace").strip()[-_LONGEST_COMPLAINT:]
+        return redact(f"ended with status {child.returncode}: {complaint}".removesuffix(": "))
+
+
+def _post(address: str, payload: bytes) -> str:
+    if not address.startswith(("http://", "https://")):
+        return "its address begins with neither http:// nor https://"
+    # Some services turn Python's own user agent away.
+    headers = {"content-type": "application/json", "user-agent": "afresh"}
+    try:
+        request = urllib.request.Request(address, data=payload, headers=headers)  # noqa: S310 - checked above
+        with urllib.request.urlopen(request, timeout=SINK_TIMEOUT.total_seconds()):  # noqa: S310
+            return ""
+    except urllib.error.HTTPError as error:
+        with error:
+            return f"answered {error.code} {error.reason}"
+    except urllib.error.URLError as error:
+        return f"cannot be reached: {error.reason}"
+    except (OSError, HTTPException) as error:
+        return f"broke off: {type(error).__name__}"
+    except ValueError:
+        return "its address cannot be used"
