@@ -11,6 +11,7 @@ from lifecycle.delivery import GONE, deliver
 from lifecycle.errors import LifecycleError, StopsHere
 from lifecycle.host import Host
 from lifecycle.notifying import notify
+from lifecycle.parking import resting
 from lifecycle.reading import ContextReading
 from lifecycle.renewal import Block, Blocked, End, Phase, Renewal, block_of, new_renewal_id
 from lifecycle.screen import PaneState
@@ -117,6 +118,8 @@ def release(host: Host, worker: Worker, renewal: Renewal) -> Renewal:
     asked = renewal.request is not None or renewal.delivery is not None
     if not asked or renewal.released or not worker.policy.release_on_block or renewal.phase.reached(Phase.STOPPING):
         return renewal
+    if resting(host, worker) is not None:
+        return renewal
     try:
         if not _comes_free(host, worker):
             return renewal
@@ -129,11 +132,12 @@ def release(host: Host, worker: Worker, renewal: Renewal) -> Renewal:
 
 
 def _comes_free(host: Host, worker: Worker) -> bool:
-    """Whether the input line is free, or will be in a moment; nothing is waited for that only a human can end."""
+    """Whether the input line is free, or will be in a moment because the turn's last word is written already."""
 
     def settled() -> PaneState | None:
-        state = host.look(worker).state
-        return state if state is PaneState.READY or state in FOR_A_HUMAN else None
+        look, process = host.look_with_process(worker)
+        is_settled = look.state is PaneState.READY or look.state in FOR_A_HUMAN
+        return look.state if is_settled or not host.turn(worker, process).answered else None
 
     try:
         return wait_until(settled, FREE_WITHIN, host.clock) is PaneState.READY

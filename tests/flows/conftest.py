@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -39,15 +39,18 @@ def prefect_server() -> Iterator[None]:
 class Scene:
     """A worker on its stage, with the configuration that flows read, and what the ledger says of it."""
 
-    def __init__(self, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(
+        self, stage: Stage, monkeypatch: pytest.MonkeyPatch, *, deadlines: Mapping[str, int] | None = None
+    ) -> None:
         self.stage = stage
+        self.deadlines = deadlines or QUICK
         self.worker_id = stage.worker_id
         for name, value in stage.ground.environment.items():
             monkeypatch.setenv(name, value)
         self.configure()
 
     def configure(self, *, deadlines: dict[str, int] | None = None, **worker: Any) -> None:
-        """Write afresh.toml: limits of 30,000 / 60,000 / 90,000 tokens, quick deadlines, automatic renewal on."""
+        """Write afresh.toml: limits of 30,000 / 60,000 / 90,000 tokens, the scene's deadlines, automatic renewal on."""
         policy = {"soft": 30_000, "handoff": 60_000, "hard": 90_000, **worker.pop("policy", {})}
         entry = {
             "automatic": True,
@@ -58,7 +61,7 @@ class Scene:
         lines = [
             f"socket = {json.dumps(self.stage.ground.socket)}",
             f"[notify]\ncommand = {json.dumps(['tee', '-a', str(self.notices_path)])}",
-            _table("deadlines", {**QUICK, **(deadlines or {})}),
+            _table("deadlines", {**self.deadlines, **(deadlines or {})}),
             _table("policy", policy),
             _table(f"workers.{self.worker_id}", entry),
         ]
