@@ -178,6 +178,21 @@ def test_a_continue_takes_the_step_it_names_with_a_real_command(model: ScriptedM
     assert ordered(ask(model, *messages, user("go on")))[0][1]["command"] == "echo 'entry 8' >> ledger.txt"
 
 
+def test_a_continue_that_refers_to_the_handoff_takes_the_step_that_was_read_there(model: ScriptedModel) -> None:
+    read = json.dumps({"content": "8|## Next exact action\n9|\n10|append entry 9\n11|\n"})
+    messages = turn(model, user(RESUME), result=read)
+    order = user("CONTINUE r-1a2b: take the next exact action of your handoff now")
+    assert ordered(ask(model, *messages, order)) == [("terminal", {"command": "echo 'entry 9' >> ledger.txt"})]
+
+
+def test_a_given_next_action_is_stated_in_document_and_checkpoint_as_it_is(model: ScriptedModel) -> None:
+    model.change(next_action="{!touch x}")
+    messages = turn(model, user(REQUEST))
+    [(_, arguments)] = ordered(messages[1])
+    assert "## Next exact action\n{!touch x}\n" in arguments["content"]
+    assert fields(messages[-1]["content"])["NEXT_ACTION"] == "{!touch x}"
+
+
 def test_a_cancelled_renewal_goes_back_to_work(model: ScriptedModel) -> None:
     messages = turn(model, user("RENEWAL_CANCELLED r-1a2b: carry on with your task"))
     assert [name for name, _ in ordered(messages[1])] == ["terminal"]
