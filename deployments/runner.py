@@ -1,4 +1,4 @@
-"""The runner of `afresh serve`: a sweep on an interval, never two at once, and `renew` for runs from the UI's form."""
+"""The runner of `afresh serve`: recovery, then a sweep on an interval, never two at once; `renew` for the UI's form."""
 
 from __future__ import annotations
 
@@ -13,22 +13,29 @@ RUNS_AT_ONCE = 6
 
 
 def run(settings: Settings, server: Running) -> None:
-    """Serve both deployments until INT or TERM. Runs are child processes; agents are never among them."""
+    """Serve the deployments until INT or TERM. Runs are child processes; agents are never among them."""
     os.environ.update(client_environment(settings))
     os.environ["PREFECT_API_URL"] = server.api
     if server.password:
         os.environ["PREFECT_API_AUTH_STRING"] = f"afresh:{server.password}"
     from prefect import serve  # noqa: PLC0415 - reads its settings when it is imported
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy  # noqa: PLC0415
+    from prefect.deployments import run_deployment  # noqa: PLC0415
     from prefect.deployments.runner import RunnerDeployment  # noqa: PLC0415
     from prefect.types.entrypoint import EntrypointType  # noqa: PLC0415
 
     from flows.asking import request_handoff_only  # noqa: PLC0415
+    from flows.recovery import recover_renewals  # noqa: PLC0415
     from flows.renewal import renew_worker  # noqa: PLC0415
     from flows.sweep import sweep_workers  # noqa: PLC0415
 
     one_sweep = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.CANCEL_NEW)
+    recovery = RunnerDeployment.from_flow(recover_renewals, "recover", entrypoint_type=EntrypointType.MODULE_PATH)
+    # Waits in the server until the runner takes it, before any sweep that the schedule begins.
+    recovery.apply()
+    run_deployment("recover/recover", timeout=0, as_subflow=False)
     serve(
+        recovery,
         RunnerDeployment.from_flow(
             sweep_workers,
             "sweep",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from prefect import flow
@@ -12,10 +12,11 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from lifecycle.ending import block, close
-from lifecycle.errors import LifecycleError, Misuse, NotNow, RenewalInProgress
+from lifecycle.errors import ApiFailure, LifecycleError, Misuse, NotNow, ParksHere, RenewalInProgress
 from lifecycle.host import Host
 from lifecycle.lock import held, one_of
-from lifecycle.renewal import Blocked, End, OpenedRenewal, Outcome, Renewed, Spared
+from lifecycle.parking import is_hopeless, park, resting
+from lifecycle.renewal import Blocked, End, OpenedRenewal, Outcome, Parked, Renewal, Renewed, Spared
 from lifecycle.settings import load_settings
 from lifecycle.shield import bringing_back_first
 from lifecycle.waiting import DeadlinePassed, wait_until
@@ -38,13 +39,18 @@ def renew_worker(
     force: bool = False,
     why: str = "",
     asked_by: Literal["operator", "sweep"] = "operator",
+    asked_at: datetime | None = None,
 ) -> State[Any]:
-    """Renew *worker_id*. An operator's order is consent; a sweep's needs `automatic`. *force* also ends a busy turn."""
+    """Renew *worker_id*. An operator's order is consent; a sweep's needs `automatic`. *force* also ends a busy turn.
+
+    *asked_at* is when the order was given, if that was before the run was scheduled. Of orders that cross, one is done.
+    """
+    ordered = asked_at or flow_run.scheduled_start_time
     with Host.opened(load_settings()) as host:
         try:
             worker = host.worker(worker_id)
             with held(host.paths(worker).lock, worker_id=worker_id):
-                outcome = renew(host, worker, forced=force, by_hand=asked_by == "operator", why=why)
+                outcome = renew(host, worker, forced=force, by_hand=asked_by == "operator", why=why, asked_at=ordered)
         except Misuse as error:
             return Failed(name="Refused", message=error.detail)
         except RenewalInProgress as error:
@@ -52,11 +58,22 @@ def renew_worker(
     return state_of(outcome)
 
 
-def renew(host: Host, worker: Worker, *, forced: bool, by_hand: bool, why: str) -> Outcome:
-    """The renewal, with its errors turned into a block. The caller holds the worker's lock."""
+def renew(
+    host: Host, worker: Worker, *, forced: bool, by_hand: bool, why: str, asked_at: datetime | None = None
+) -> Outcome:
+    """The renewal, with its errors turned into a rest or a block. The caller holds the worker's lock."""
+    parked = resting(host, worker)
+    if parked is not None:
+        return parked
     try:
         opened = detect_context_pressure(
-            host, worker, forced=forced, by_hand=by_hand, why=why, flow_run_id=str(flow_run.id or "")
+            host,
+            worker,
+            forced=forced,
+            by_hand=by_hand,
+            why=why,
+            flow_run_id=str(flow_run.id or ""),
+            asked_at=asked_at,
         )
         if isinstance(opened, Spared):
             return opened
@@ -67,10 +84,21 @@ def renew(host: Host, worker: Worker, *, forced: bool, by_hand: bool, why: str) 
         renewal = host.ledger.record(worker.worker_id).open_renewal
         if renewal is None:
             raise
+        if isinstance(error, ParksHere):
+            return rest(host, worker, renewal, error)
         if isinstance(error, NotNow):
             close(host, worker, renewal, End.SPARED, error.detail)
             return Spared(worker_id=worker.worker_id, reason=error.detail)
         return block(host, worker, renewal, error)
+
+
+def rest(host: Host, worker: Worker, renewal: Renewal, error: ParksHere) -> Parked | Blocked:
+    """Park the renewal, or call a human where its provider has failed again and again."""
+    if not is_hopeless(renewal, error.trouble):
+        return park(host, worker, renewal, error)
+    tries = renewal.parks + 1
+    failed = ApiFailure(f"{error.detail}; asked {tries} times", worker_id=error.worker_id, evidence=error.evidence)
+    return block(host, worker, renewal, failed)
 
 
 def _in_a_place(host: Host, worker: Worker, opened: OpenedRenewal) -> Outcome:
@@ -108,5 +136,8 @@ def state_of(outcome: Outcome) -> State[Any]:
             return Completed(name="Renewed", message=f"{renewal.worker_id}: generation {renewal.generation + 1}")
         case Blocked(block=placed, renewal=renewal):
             return Failed(name="Blocked", message=f"{renewal.worker_id}: {placed.reason}: {placed.detail}")
+        case Parked(until=until, why=why):
+            until_then = f"until {until:%Y-%m-%d %H:%M} UTC: " if until else ""
+            return Completed(name="Parked", message=f"{outcome.worker_id}: parked {until_then}{why}")
         case Spared(reason=reason):
             return Completed(name="Spared", message=reason)

@@ -8,7 +8,9 @@ from lifecycle.choice import Choice
 from lifecycle.ending import close
 from lifecycle.errors import LifecycleError, Misuse
 from lifecycle.host import Host
+from lifecycle.parking import resting, unpark
 from lifecycle.renewal import End, Phase, Renewal
+from lifecycle.shield import bringing_back_first
 from lifecycle.steps.respawning import respawn_worker
 from lifecycle.steps.standing import amend
 from lifecycle.steps.stopping import stop_worker
@@ -27,18 +29,21 @@ class Answered(Value):
 
 
 def answer(host: Host, worker: Worker, choice: Choice, *, who: str, why: str = "", text: str | None = None) -> Answered:
-    """Apply *choice* to the worker's block. The caller holds the worker's lock.
+    """Apply *choice* to the worker's block, or end its parking with it. The caller holds the worker's lock.
 
     Raises:
         Misuse: no block waits, or the choice does not fit its phase.
     """
     renewal = host.ledger.record(worker.worker_id).open_renewal
+    if (renewal is None or renewal.block is None) and resting(host, worker) is not None:
+        return _answer_parked(host, worker, renewal, choice, who=who, why=why)
     if renewal is None or renewal.block is None:
         msg = f"{worker.worker_id} has no block that waits for an answer"
         raise Misuse(msg, worker_id=worker.worker_id)
-    saved = renewal.phase.reached(Phase.SAVED)
-    if choice in (Choice.SYNTHESIZE, Choice.USE_TEXT) and saved:
-        msg = f"{worker.worker_id}: the handoff is saved already; answer retry, dismiss or hold"
+    has_handoff = renewal.phase.reached(Phase.PARSED)
+    if choice in (Choice.SYNTHESIZE, Choice.USE_TEXT) and has_handoff:
+        word = "saved" if renewal.phase.reached(Phase.SAVED) else "given"
+        msg = f"{worker.worker_id}: the handoff is {word} already; answer retry, dismiss or hold"
         raise Misuse(msg, worker_id=worker.worker_id)
     if choice is Choice.USE_TEXT and not (text and text.strip()):
         msg = f"{worker.worker_id}: use-text needs a text that is not empty"
@@ -46,11 +51,11 @@ def answer(host: Host, worker: Worker, choice: Choice, *, who: str, why: str = "
     host.event("answered", worker, renewal.renewal_id, choice=choice.value, who=who, why=why)
     if choice in (Choice.DISMISS, Choice.HOLD):
         return _closed(host, worker, renewal, choice, why or f"{choice.value} by {who}")
-    changes: dict[str, object] = {"block": None, "released": False, "respawns": 0, "reminder": None}
+    changes: dict[str, object] = {"block": None, "released": False, "respawns": 0, "reminder": None, "parks": 0}
     substitute: Literal["synthesize", "text"] | None = None
     if choice is Choice.USE_TEXT:
         substitute = "text"
-    elif choice is Choice.SYNTHESIZE or (choice is Choice.FORCE and not saved):
+    elif choice is Choice.SYNTHESIZE or (choice is Choice.FORCE and not has_handoff):
         substitute = "synthesize"
     if substitute is not None:
         changes |= {"substitute": substitute, "given_text": text}
@@ -68,31 +73,54 @@ def answer(host: Host, worker: Worker, choice: Choice, *, who: str, why: str = "
     )
 
 
+def _answer_parked(
+    host: Host, worker: Worker, renewal: Renewal | None, choice: Choice, *, who: str, why: str
+) -> Answered:
+    """End the rest of a worker at once: go on with its renewal, or close that."""
+    fits = (Choice.RETRY, Choice.DISMISS, Choice.HOLD) if renewal is not None else (Choice.RETRY,)
+    if choice not in fits:
+        msg = f"{worker.worker_id} is parked; answer {' or '.join(fits)}"
+        raise Misuse(msg, worker_id=worker.worker_id)
+    host.event("answered", worker, renewal.renewal_id if renewal else None, choice=choice.value, who=who, why=why)
+    unpark(host, worker)
+    if renewal is not None and choice is not Choice.RETRY:
+        return _closed(host, worker, renewal, choice, why or f"{choice.value} by {who}")
+    goes_on = f"renewal {renewal.renewal_id} goes on from {renewal.phase}" if renewal else "it is parked no more"
+    return Answered(
+        worker_id=worker.worker_id,
+        renewal_id=renewal.renewal_id if renewal else "",
+        choice=choice,
+        goes_on=renewal is not None,
+        message=goes_on,
+    )
+
+
 def _closed(host: Host, worker: Worker, renewal: Renewal, choice: Choice, why: str) -> Answered:
-    down = _bring_back(host, worker, renewal) if renewal.has_stopped_worker else ""
     end = End.HELD if choice is Choice.HOLD else End.DISMISSED
-    close(host, worker, host.ledger.renewal(renewal.renewal_id), end, why)
-    now = host.now()
     if choice is Choice.HOLD:
-        host.ledger.remember(worker.worker_id, held_since=now, held_why=why)
-    else:
-        host.ledger.remember(worker.worker_id, cooldown_until=now + worker.policy.cooldown)
+        # First, so that nobody finds the worker closed and not yet held.
+        host.ledger.remember(worker.worker_id, held_since=host.now(), held_why=why)
+    is_up, told = _brought_back(host, worker, renewal) if renewal.leaves_worker_down else (True, "")
+    close(host, worker, host.ledger.renewal(renewal.renewal_id), end, why, is_up=is_up)
+    if choice is Choice.DISMISS:
+        host.ledger.remember(worker.worker_id, cooldown_until=host.now() + worker.policy.cooldown)
     return Answered(
         worker_id=worker.worker_id,
         renewal_id=renewal.renewal_id,
         choice=choice,
         goes_on=False,
-        message=f"renewal {renewal.renewal_id} is closed{down}",
+        message=f"renewal {renewal.renewal_id} is closed{told}",
     )
 
 
-def _bring_back(host: Host, worker: Worker, renewal: Renewal) -> str:
-    """Start the worker that a renewal had stopped; says where that failed."""
-    if renewal.phase.reached(Phase.RESPAWNED) or renewal.saved is None:
-        return ""
+def _brought_back(host: Host, worker: Worker, renewal: Renewal) -> tuple[bool, str]:
+    """Start the worker that a renewal had stopped: whether it is up, and a sentence about it."""
+    if renewal.saved is None:
+        return False, f"; the worker is DOWN: `afresh start {worker.worker_id}` starts it"
     try:
-        amend(host, renewal, block=None, respawns=0)
-        respawn_worker(host, worker, stop_worker(host, worker, renewal.saved))
+        with bringing_back_first():
+            amend(host, renewal, block=None, respawns=0)
+            respawn_worker(host, worker, stop_worker(host, worker, renewal.saved))
     except LifecycleError as error:
-        return f"; the worker is DOWN ({error.detail}): `afresh start {worker.worker_id}` starts it"
-    return "; the worker was started again"
+        return False, f"; the worker is DOWN ({error.detail}): `afresh start {worker.worker_id}` starts it"
+    return True, "; the worker was started again"

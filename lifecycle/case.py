@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from lifecycle.breaker import Breaker
 from lifecycle.policy import Policy
 from lifecycle.reading import ContextReading, ContextState
 from lifecycle.record import WorkerRecord
@@ -36,6 +37,8 @@ class Case:
     queues: bool
     forced: bool
     assignment_open: bool
+    rebooted: bool = False
+    breaker: Breaker | None = None
 
     @property
     def policy(self) -> Policy:
@@ -80,6 +83,17 @@ class Case:
         if turn is not None and turn.compacting:
             return "its context is being compacted"
         return ""
+
+    @property
+    def is_cut_off(self) -> bool:
+        """The host went down under the worker, and it has not come back."""
+        return self.rebooted and self.pane.state in (PaneState.ABSENT, PaneState.EXITED)
+
+    @property
+    def still_for(self) -> timedelta:
+        """How long a turn has neither written a row nor changed its screen."""
+        since = self.record.still_since
+        return self.now - since if since is not None and self.pane.state is PaneState.BUSY else timedelta(0)
 
     @property
     def busy_for(self) -> timedelta:

@@ -6,9 +6,10 @@ The table is `_GUARDS` and `_CARE`, in order; the first row that has something t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
+from lifecycle.breaker import Breaker
 from lifecycle.case import Case
 from lifecycle.loops import REPEATS, find_loop
 from lifecycle.policy import Policy
@@ -22,12 +23,18 @@ from lifecycle.worker import Worker
 ALARMING_STREAK = 3
 UNREADABLE = "unreadable"
 
+WEDGED_AFTER = timedelta(minutes=30)
+"""A turn that shows nothing new for so long may hang, or run a quiet build (B1): a human is told, nothing is ended."""
+
 INCONSISTENT = 1.25
 """A reading above this share of the window doubts the window, not the worker (a 1M model was once read as 200k)."""
 
 
 class Action(StrEnum):
-    """What a sweep does. HANDOFF asks for a handoff and stores it; the worker carries on."""
+    """What a sweep does. HANDOFF asks for a handoff and stores it; the worker carries on.
+
+    START brings a worker back that went down with its host.
+    """
 
     NONE = "none"
     NOTIFY = "notify"
@@ -35,6 +42,7 @@ class Action(StrEnum):
     COMPRESS = "compress"
     HANDOFF = "handoff"
     RENEW = "renew"
+    START = "start"
     BLOCK = "block"
 
 
@@ -64,21 +72,24 @@ def decide(
     queues_while_busy: bool = False,
     forced: bool = False,
     assignment_open: bool = False,
+    rebooted: bool = False,
+    breaker: Breaker | None = None,
 ) -> Decision:
     """Choose one action for *worker*. Pure: the same facts give the same decision.
 
     *record* already counts *reading*; its baseline belongs to a session that Afresh started. *forced* is an
     operator's consent to a renewal now: it needs no pressure, no `automatic` and no cooldown, and it is itself
     the human whom the loop guards would call. It never overrules a dialog, copy mode, text in the input line, an
-    absent pane, a hold or an open renewal.
+    absent pane, a hold or an open renewal. *rebooted* says that the worker was alive when its host went down.
+    *breaker* is the open one of its account.
     """
-    case = Case(worker, reading, record, pane, turn, now, queues_while_busy, forced, assignment_open)
+    case = Case(worker, reading, record, pane, turn, now, queues_while_busy, forced, assignment_open, rebooted, breaker)
     standing = _first(_STANDING, case)
     if standing:
         return standing
     due = _first(_GUARDS, case) or _noticing_repeats(case, _first(_CARE, case) or _nothing(case))
     automatic = worker.automatic if record.automatic is None else record.automatic
-    return due if automatic or forced else _withheld(due, worker.worker_id)
+    return _noticing_stillness(case, due if automatic or forced else _withheld(due, worker.worker_id))
 
 
 def recommended_action(state: ContextState) -> str:
@@ -136,17 +147,24 @@ def _held(case: Case) -> Decision | None:
     return _none(f"held{why}; afresh release {case.worker.worker_id} lets it go")
 
 
+def _blocked(case: Case) -> Decision | None:
+    renewal = case.record.open_renewal
+    if renewal is None or renewal.block is None:
+        return None
+    return _none(f"blocked ({renewal.block.reason}); answer it with afresh answer {case.worker.worker_id}")
+
+
 def _open(case: Case) -> Decision | None:
     renewal = case.record.open_renewal
     if renewal is None:
         return None
-    if renewal.block is not None:
-        return _none(f"blocked ({renewal.block.reason}); answer it with afresh answer {case.worker.worker_id}")
     return _none(f"renewal {renewal.renewal_id} is open at {renewal.phase}; afresh recover takes it up if it rests")
 
 
 def _parked(case: Case) -> Decision | None:
-    until = case.record.parked_until
+    until, breaker = case.record.parked_until, case.breaker
+    if breaker is not None:
+        return _none(breaker.words)
     if until is None or until <= case.now:
         return None
     why = f" ({case.record.parked_why})" if case.record.parked_why else ""
@@ -155,15 +173,21 @@ def _parked(case: Case) -> Decision | None:
 
 def _cooling_down(case: Case) -> Decision | None:
     until = case.record.cooldown_until
-    if case.forced or until is None or until <= case.now:
+    if case.forced or case.is_cut_off or until is None or until <= case.now:
         return None
     return _none(f"cooling down until {until:%H:%M} UTC after its last renewal")
 
 
-_STANDING: tuple[_Row, ...] = (_unmanaged, _held, _open, _parked, _cooling_down)
+_STANDING: tuple[_Row, ...] = (_unmanaged, _held, _blocked, _parked, _open, _cooling_down)
 
 
 # Rows that call a human, or find nothing that could be acted on.
+
+
+def _cut_off(case: Case) -> Decision | None:
+    if not case.is_cut_off:
+        return None
+    return Decision(action=Action.START, reason="it went down with its host, which has rebooted")
 
 
 def _absent(case: Case) -> Decision | None:
@@ -208,6 +232,7 @@ def _looping(case: Case) -> Decision | None:
 
 
 _GUARDS: tuple[_Row, ...] = (
+    _cut_off,
     _absent,
     _dialog,
     _unreadable,
@@ -299,12 +324,21 @@ def _noticing_repeats(case: Case, decision: Decision) -> Decision:
     return decision.model_copy(update={"notice": "repeats"})
 
 
+def _noticing_stillness(case: Case, decision: Decision) -> Decision:
+    if case.still_for < WEDGED_AFTER or decision.notice is not None or decision.action is Action.BLOCK:
+        return decision
+    minutes = int(case.still_for.total_seconds() // 60)
+    reason = f"in a turn, and for {minutes} minutes without a new row or a change on its screen; {decision.reason}"
+    return decision.model_copy(update={"notice": "wedged", "reason": reason})
+
+
 def _withheld(due: Decision, worker_id: str) -> Decision:
     """What is due to a worker whose automatic renewal is off: nothing is typed and nothing is started."""
     if due.action in {Action.NONE, Action.NOTIFY}:
         alarm = due.notice if due.notice == UNREADABLE else None
         return _none(f"automatic renewal is off; {due.reason}", notice=alarm)
     notice = "would_renew" if due.action in {Action.RENEW, Action.HANDOFF} else None
+    notice = "absent" if due.action is Action.START else notice
     reason = f"automatic renewal is off, else it would {_WOULD[due.action]}: {due.reason}; afresh enable {worker_id}"
     return Decision(action=Action.NONE, reason=reason, notice=notice, would=due.action)
 
@@ -314,5 +348,6 @@ _WOULD = {
     Action.COMPRESS: "be told to compress its context",
     Action.HANDOFF: "be asked for a handoff",
     Action.RENEW: "be renewed",
+    Action.START: "be brought back",
     Action.BLOCK: "be blocked",
 }

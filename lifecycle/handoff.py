@@ -37,7 +37,10 @@ _SAID_BY = {
 
 
 class Handoff(Value):
-    """What is known when a worker ends. *sections* are its words by title, *supplement* what the machine collected."""
+    """What is known when a worker ends. *sections* are its words by title, *supplement* what the machine collected.
+
+    *banner* says what a reboot left unknown; it stands above the sections.
+    """
 
     worker_id: str
     mission_id: str | None = None
@@ -52,6 +55,7 @@ class Handoff(Value):
     sections: dict[str, str] = {}
     checkpoint: Checkpoint | None = None
     supplement: str = ""
+    banner: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -134,6 +138,8 @@ def summary_of(handoff: Handoff, limit: int = 1_200) -> str:
 def _body(handoff: Handoff) -> str:
     title = f"# Handoff — {_line(handoff.worker_id)} — {_line(handoff.mission_id or 'none')}"
     parts = [title, f"Generated: {handoff.created_at:%Y-%m-%dT%H:%M:%SZ}"]
+    if handoff.banner:
+        parts.append(f"## Interrupted by a reboot\n\n{_quoted_text(handoff.banner)}")
     parts += [f"## {name}\n\n{_section(handoff, name)}" for name in HANDOFF_SECTIONS]
     parts += [MACHINE_PART, _SAID_BY[handoff.quality]]
     if handoff.checkpoint:

@@ -39,7 +39,7 @@ def plan(host: Host, worker: Worker, *, by_hand: bool, forced: bool = False) -> 
         reason = f"renewal {record.open_renewal.renewal_id} goes on from {record.open_renewal.phase}"
     elif forced:
         chosen = decide_renewal(finding, forced=True, wanted=Action.RENEW)
-        if isinstance(chosen, str):
+        if chosen == "synthesize":
             action, reason = Action.RENEW, f"{reason}; --force: its turn is ended once a synthesized handoff is saved"
     obstacle = _obstacle(host, worker) if action is Action.RENEW and record.open_renewal is None else ""
     return Plan(

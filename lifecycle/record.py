@@ -19,8 +19,11 @@ class WorkerRecord(Value):
     unknown ones since. *repeats* counts generations in a row that ended with the same next action;
     *idle_repeats* those of them that also changed no file and made no tool call. *busy_since* is the first
     sweep of an unbroken run of sweeps that found the worker over a limit and busy. *agent* is the process that
-    was seen last; another one in its place means that it died. *overhead* is what a call carries besides its
-    rows, learned in a fresh session. *renewals* and *deaths* are those of the last hour.
+    was seen last; another one in its place means that it died. *last_boot* names the boot in which it was last seen
+    alive, and *was_alive* says whether it still was at the last look in that boot. *overhead* is what a call carries
+    besides its rows, learned in a fresh session. *renewals* and *deaths* are those of the last hour. *parked_by* is the
+    account whose trouble parked the worker. *still_since* is when the pane of a busy worker last showed anything new,
+    and *still_mark* stands for what it showed.
     """
 
     worker_id: str
@@ -30,6 +33,7 @@ class WorkerRecord(Value):
     held_why: str = ""
     parked_until: datetime | None = None
     parked_why: str = ""
+    parked_by: str | None = None
     cooldown_until: datetime | None = None
     session_id: str | None = None
     baseline: int | None = None
@@ -40,6 +44,8 @@ class WorkerRecord(Value):
     stale_renewed_in: str | None = None
     handoff_stored_in: str | None = None
     busy_since: datetime | None = None
+    still_since: datetime | None = None
+    still_mark: str = ""
     renewals: tuple[datetime, ...] = ()
     deaths: tuple[datetime, ...] = ()
     next_action: str = ""
@@ -48,6 +54,7 @@ class WorkerRecord(Value):
     last_handoff_at: datetime | None = None
     last_alive_at: datetime | None = None
     last_boot: str | None = None
+    was_alive: bool = False
     launch: LaunchSpec | None = None
     overhead: int | None = None
     agent: ProcessId | None = None
@@ -56,3 +63,7 @@ class WorkerRecord(Value):
     @property
     def is_held(self) -> bool:
         return self.held_since is not None
+
+    def was_cut_off_before(self, boot: str) -> bool:
+        """Whether the host went down under a worker that was alive: nobody stopped it, and *boot* is a later one."""
+        return self.was_alive and self.last_boot is not None and self.last_boot != boot

@@ -90,6 +90,8 @@ class ParsedHandoff(Value):
     asks_human: bool = False
     worked: bool = True
     """Whether the session made a tool call of its own, besides writing the handoff."""
+    banner: str = ""
+    """What a reboot left unknown; stands above all sections."""
 
 
 class SavedHandoff(Value):
@@ -187,6 +189,8 @@ class Renewal(Value):
     end_reason: str = ""
     block: Block | None = None
     flow_run_id: str | None = None
+    taken_up_by: tuple[str, ...] = ()
+    """The flow runs that went on with it: none of them begins another one when it is run again."""
     phase_times: dict[str, datetime] = {}
     reading: ContextReading | None = None
     launch: LaunchSpec | None = None
@@ -201,11 +205,13 @@ class Renewal(Value):
     acknowledgement: Acknowledgement | None = None
     correction: HandoffRequest | None = None
     reminder: ResumePrompt | None = None
-    substitute: Literal["synthesize", "text"] | None = None
+    substitute: Literal["synthesize", "text", "reboot"] | None = None
     given_text: str | None = None
     respawns: int = 0
     released: bool = False
     ask_again: bool = False
+    parks: int = 0
+    """How often in a row the answer that is waited for did not come because the agent's provider failed."""
     mission_id: str | None = None
     assignment_id: str | None = None
 
@@ -216,6 +222,12 @@ class Renewal(Value):
     @property
     def has_stopped_worker(self) -> bool:
         return self.phase.reached(Phase.STOPPING)
+
+    @property
+    def leaves_worker_down(self) -> bool:
+        """Whether the worker is down where the renewal stands: stopped by it, or by a reboot before it began."""
+        begun_down = self.has_stopped_worker or self.substitute == "reboot"
+        return begun_down and not self.phase.reached(Phase.RESPAWNED)
 
     def advanced(self, phase: Phase, now: datetime, **proofs: object) -> Renewal:
         """Return the renewal one phase further.
@@ -277,7 +289,16 @@ class Blocked(Value):
     block: Block
 
 
-Outcome = Annotated[Renewed | Spared | Blocked, Field(discriminator="kind")]
+class Parked(Value):
+    """The renewal stays open and goes on by itself: at *until*, or when the trouble of its account is over."""
+
+    kind: Literal["parked"] = "parked"
+    worker_id: str
+    until: datetime | None
+    why: str
+
+
+Outcome = Annotated[Renewed | Spared | Blocked | Parked, Field(discriminator="kind")]
 
 
 class OpenedRenewal(Value):
@@ -295,11 +316,11 @@ def new_renewal_id(now: datetime) -> str:
 
 def block_of(error: LifecycleError, renewal: Renewal, now: datetime) -> Block:
     """The block that *error* puts on *renewal*, with the answers that make sense in its phase."""
-    down = renewal.has_stopped_worker and not renewal.phase.reached(Phase.RESPAWNED)
-    saved = renewal.phase.reached(Phase.SAVED)
-    # What is stopped has no turn left to end; what is saved is not replaced.
-    force = () if renewal.has_stopped_worker else ("force",)
-    other_words = () if saved else ("synthesize", "use-text")
+    down = renewal.leaves_worker_down
+    given = renewal.phase.reached(Phase.PARSED)
+    # What is stopped has no turn left to end; a handoff that was taken is not replaced.
+    force = () if renewal.has_stopped_worker or down else ("force",)
+    other_words = () if given else ("synthesize", "use-text")
     choices = ("retry", *force, *other_words, "dismiss", "hold")
     return Block(
         reason=error.reason,

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from lifecycle.errors import Misuse, NotReady, PreflightFailed
 from lifecycle.host import Host
-from lifecycle.launch import LaunchSpec
-from lifecycle.record import WorkerRecord
+from lifecycle.launching import launch_of
 from lifecycle.screen import PaneLook, PaneState
 from lifecycle.waiting import DeadlinePassed, wait_until
 from lifecycle.worker import Worker
@@ -31,7 +28,7 @@ def start_worker(host: Host, worker: Worker, *, who: str, why: str = "") -> str:
         words = "something that is not its agent" if look.state is PaneState.NOT_AN_AGENT else f"it ({look.state})"
         msg = f"{worker.worker_id}: the session {worker.session} holds {words} already; nothing was started"
         raise Misuse(msg, worker_id=worker.worker_id)
-    launch = _launch(host, worker, record)
+    launch = launch_of(host, worker, None, remembered=record.launch)
     missing = host.agent(worker).preflight(worker, launch)
     if missing:
         msg = f"{worker.worker_id}: {'; '.join(missing)}"
@@ -39,9 +36,13 @@ def start_worker(host: Host, worker: Worker, *, who: str, why: str = "") -> str:
     host.event("starting", worker, who=who, why=why)
     pane = look.screen.pane_id if look.screen is not None else None
     host.terminal(worker).spawn(launch, session=worker.session, pane_id=pane)
+    # It runs in this boot: should the operator end it before the next look, no sweep takes that for the reboot's work.
+    host.ledger.remember(worker.worker_id, last_boot=host.boot_id(), was_alive=True)
     _await_ready(host, worker)
     host.event("started", worker, who=who)
-    return f"{worker.worker_id} runs in tmux session {worker.session}"
+    words = f"{worker.worker_id} runs in tmux session {worker.session}"
+    newest = next(iter(host.ledger.handoffs_of(worker.worker_id)), None)
+    return f"{words}; it was told nothing, its last handoff is {newest.archive}" if newest else words
 
 
 def _await_ready(host: Host, worker: Worker) -> None:
@@ -60,11 +61,3 @@ def _await_ready(host: Host, worker: Worker) -> None:
     if look.state in DOWN:
         msg = f"{worker.worker_id}: it ended as soon as it was started; its pane shows why"
         raise NotReady(msg, worker_id=worker.worker_id, evidence=look.evidence())
-
-
-def _launch(host: Host, worker: Worker, record: WorkerRecord) -> LaunchSpec:
-    """As the configuration or a wrapper says, else as the agent was last seen running."""
-    if worker.command is None and worker.wrapper is None and record.launch is not None:
-        return record.launch
-    wanted = {name: os.environ[name] for name in host.settings.pass_env if name in os.environ}
-    return host.agent(worker).launch_spec(worker, None, wanted)

@@ -6,10 +6,14 @@ import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from lifecycle.breaker import Breaker
 from lifecycle.decision import Action, Decision, accepts_work, decide
-from lifecycle.errors import ContextUnreadable, TerminalError
+from lifecycle.errors import ContextUnreadable, LaunchUnknown, TerminalError
 from lifecycle.host import Host
+from lifecycle.incidents import tell_reboot, tell_server_gone
+from lifecycle.launching import launch_of
 from lifecycle.notifying import notify
+from lifecycle.parking import heed_accounts
 from lifecycle.processes import Process, ProcessId
 from lifecycle.reading import ContextReading, ContextState
 from lifecycle.record import WorkerRecord
@@ -21,7 +25,7 @@ from lifecycle.worker import Worker
 
 log = logging.getLogger(__name__)
 
-PASSING = ("absent", "not_an_agent", "dialog", "unreadable")
+PASSING = ("wedged", "absent", "not_an_agent", "dialog", "unreadable")
 """Notices of conditions that a READY pane ends: the next occurrence is told anew."""
 
 REMEMBERED = timedelta(hours=1)
@@ -35,6 +39,8 @@ WAITS_AS_BUSY = (
     PaneState.STARTING,
     PaneState.UNKNOWN,
 )
+
+DOWN = (PaneState.ABSENT, PaneState.EXITED, PaneState.NOT_AN_AGENT)
 
 OVER = (ContextState.HANDOFF_REQUIRED, ContextState.RENEW_REQUIRED)
 
@@ -50,6 +56,12 @@ class Finding(Value):
     record: WorkerRecord
     decision: Decision
     at: datetime
+    breaker: Breaker | None = None
+
+    @property
+    def is_parked(self) -> bool:
+        until = self.record.parked_until
+        return self.breaker is not None or (until is not None and until > self.at)
 
     @property
     def accepts_work(self) -> bool:
@@ -68,8 +80,11 @@ def examine(host: Host, worker: Worker, *, by_hand: bool = False, record: Worker
     reading = host.read(worker, process, overhead=record.overhead)
     worker = worker.model_copy(update={"policy": host.settings.policy_of(worker.worker_id, reading.model)})
     turn = _turn(host, worker, process) if pane.state is not PaneState.ABSENT else None
-    record = counted(record, worker, reading, pane, turn, now, agent=process.identity if process else None)
-    agent = host.agent(worker)
+    boot = host.boot_id()
+    identity = process.identity if process else None
+    record = counted(record, worker, reading, pane, turn, now, agent=identity, boot=boot)
+    record = _knowing_launch(host, worker, process, record)
+    agent, breaker = host.agent(worker), host.breaker(worker)
     queues = pane.face is not None and agent.queues_while_busy(worker, pane.face)
     decision = decide(
         worker,
@@ -81,6 +96,8 @@ def examine(host: Host, worker: Worker, *, by_hand: bool = False, record: Worker
         queues_while_busy=queues,
         forced=by_hand,
         assignment_open=worker.managed and host.mission(worker).has_open_assignment,
+        rebooted=record.was_cut_off_before(boot),
+        breaker=breaker,
     )
     return Finding(
         worker_id=worker.worker_id,
@@ -91,6 +108,7 @@ def examine(host: Host, worker: Worker, *, by_hand: bool = False, record: Worker
         record=record,
         decision=decision,
         at=now,
+        breaker=breaker,
     )
 
 
@@ -99,12 +117,18 @@ def survey(host: Host, workers: Iterable[Worker]) -> list[Finding]:
     chosen = list(workers)
     records = host.ledger.records(worker.worker_id for worker in chosen)
     findings = [examine(host, worker, record=records[worker.worker_id]) for worker in chosen]
+    if heed_accounts(host, [(found.worker, found.pane, found.turn) for found in findings if found.worker.managed]):
+        records = host.ledger.records(worker.worker_id for worker in chosen)
+        findings = [examine(host, worker, record=records[worker.worker_id]) for worker in chosen]
     with host.ledger.transaction():
         host.ledger.add_readings(finding.reading for finding in findings)
         for finding in findings:
             _remember(host, finding)
+    gone = [finding for finding in findings if finding.pane.state is PaneState.ABSENT]
+    told = tell_server_gone(host, [(found.worker, _key(found)) for found in gone if found.decision.notice == "absent"])
+    tell_reboot(host, [finding.worker for finding in findings if finding.decision.action is Action.START])
     for finding in findings:
-        _tell(host, finding)
+        _tell(host, finding, has_been_told=finding.worker_id in told)
     return findings
 
 
@@ -115,6 +139,16 @@ def _pane(host: Host, worker: Worker) -> tuple[PaneLook, Process | None]:
         return host.look_with_process(worker)
     except TerminalError as error:
         return PaneLook(state=PaneState.UNKNOWN, dialog=error.detail), None
+
+
+def _knowing_launch(host: Host, worker: Worker, process: Process | None, record: WorkerRecord) -> WorkerRecord:
+    """With how its agent was started, once for each process: after a reboot no process is left to tell."""
+    if process is None or not worker.managed or (record.launch is not None and record.agent == process.identity):
+        return record
+    try:
+        return record.model_copy(update={"launch": launch_of(host, worker, process)})
+    except LaunchUnknown:
+        return record
 
 
 def _turn(host: Host, worker: Worker, process: Process | None) -> TurnState | None:
@@ -133,6 +167,7 @@ def counted(
     now: datetime,
     *,
     agent: ProcessId | None = None,
+    boot: str | None = None,
 ) -> WorkerRecord:
     """The record with this look counted in. Pure."""
     state = reading.state(worker.policy)
@@ -143,32 +178,46 @@ def counted(
         "unknown_streak": before.unknown_streak + 1 if is_unknown else 0,
         "busy_since": (before.busy_since or now) if is_busy_over else None,
     }
+    mark = pane.stillness(turn.newest_row if turn else 0) if pane.state is PaneState.BUSY else ""
+    same = mark and mark == before.still_mark
+    changes |= {"still_mark": mark, "still_since": (before.still_since if same else now) if mark else None}
     if not is_unknown:
         changes |= {"last_good": reading, "session_id": reading.session_id}
     if agent is not None:
         died = before.agent is not None and before.agent != agent and before.open_renewal is None
         recent = [at for at in before.deaths if now - at < REMEMBERED]
         changes |= {"last_alive_at": now, "agent": agent, "deaths": (*recent, now) if died else tuple(recent)}
+        changes |= {"last_boot": boot or before.last_boot, "was_alive": True}
+    elif pane.state in DOWN and before.last_boot == boot:
+        # In another boot it stays as it was: that is how the reboot is told from an operator's exit.
+        changes["was_alive"] = False
     return before.model_copy(update=changes)
 
 
-_COUNTED = ("unknown_streak", "busy_since", "last_good", "session_id", "last_alive_at", "agent", "deaths")
+_COUNTED = (
+    "unknown_streak", "busy_since", "last_good", "session_id", "last_alive_at", "agent", "deaths", "last_boot",
+    "was_alive", "launch", "still_mark", "still_since",
+)  # fmt: skip
 
 
 def _remember(host: Host, finding: Finding) -> None:
     counted_in = {name: getattr(finding.record, name) for name in _COUNTED}
-    host.ledger.remember(finding.worker_id, **counted_in, last_boot=host.boot_id())
+    host.ledger.remember(finding.worker_id, **counted_in)
 
 
-def _tell(host: Host, finding: Finding) -> None:
+def _key(finding: Finding) -> str:
+    # A second span of waiting in the same session is an occurrence of its own.
+    span = finding.record.busy_since.isoformat() if finding.record.busy_since else ""
+    return ":".join((finding.decision.notice or "", finding.reading.session_id or "", span))
+
+
+def _tell(host: Host, finding: Finding, *, has_been_told: bool) -> None:
     worker, decision = finding.worker, finding.decision
     if not worker.managed:
         return
     if decision.notice:
-        # A second span of waiting in the same session is an occurrence of its own.
-        span = finding.record.busy_since.isoformat() if finding.record.busy_since else ""
-        key = ":".join((decision.notice, finding.reading.session_id or "", span))
-        notify(host, worker, key, decision.action.value, decision.reason)
+        if not has_been_told:
+            notify(host, worker, _key(finding), decision.action.value, decision.reason)
     elif finding.pane.state is PaneState.READY and decision.action is Action.NONE:
         host.ledger.forget_notices(worker.worker_id, passing=PASSING)
     tell_swarm(

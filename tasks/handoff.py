@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
@@ -29,9 +31,17 @@ def detect_context_pressure(
     why: str,
     flow_run_id: str,
     wanted: Action = Action.RENEW,
+    asked_at: datetime | None = None,
 ) -> OpenedRenewal | Spared:
     return detecting.detect_context_pressure(
-        host, worker, forced=forced, by_hand=by_hand, why=why, flow_run_id=flow_run_id, wanted=wanted
+        host,
+        worker,
+        forced=forced,
+        by_hand=by_hand,
+        why=why,
+        flow_run_id=flow_run_id,
+        wanted=wanted,
+        asked_at=asked_at,
     )
 
 

@@ -11,6 +11,7 @@ from deployments.commands import (
     demonstration,
     events,
     handoffs,
+    recovering,
     renewals,
     serving,
     status,
@@ -21,5 +22,16 @@ def register(app: typer.Typer) -> None:
     """Add every command to *app*, in the order of the help page."""
     if app.registered_commands:
         return
-    for module in (status, renewals, handoffs, checkpoints, blocks, control, events, serving, demonstration):
+    for module in (
+        status,
+        renewals,
+        recovering,
+        handoffs,
+        checkpoints,
+        blocks,
+        control,
+        events,
+        serving,
+        demonstration,
+    ):
         module.add_to(app)

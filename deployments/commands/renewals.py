@@ -68,11 +68,12 @@ def renew(
 
 def renew_now(worker_id: str, *, force: bool, why: str, as_json: bool) -> int:
     """Run the renewal flow here and print its outcome; exit code 1 where it ends blocked or fails."""
+    asked_at = datetime.now().astimezone()
 
     def flow() -> State[Any]:
         from flows.renewal import renew_worker
 
-        return renew_worker(worker_id, force=force, why=why, asked_by="operator", return_state=True)
+        return renew_worker(worker_id, force=force, why=why, asked_by="operator", asked_at=asked_at, return_state=True)
 
     return _run_for_one(worker_id, "renew", flow, as_json=as_json)
 
@@ -95,11 +96,11 @@ def sweep(workers: WorkerIds = None, dry_run: DryRun = False, as_json: AsJson = 
     with host_here(quiet=True) as host:
         chosen = [host.worker(worker_id) for worker_id in workers or ()] or host.workers()
     began = datetime.now().astimezone()
-    with _server() as url:
+    with prefect_here() as url:
         from flows.sweep import sweep_workers
 
         state = sweep_workers(workers or None, renewals="here", return_state=True)
-    _tell_run(url, state)
+    tell_run(url, state)
     if not state.is_completed():
         tell(f"afresh: the sweep ended as {state.name}: {state.message}")
         return FAILED
@@ -107,7 +108,7 @@ def sweep(workers: WorkerIds = None, dry_run: DryRun = False, as_json: AsJson = 
     acted = {entry["worker_id"]: entry for entry in entries}
     with host_here(quiet=True) as host:
         handled = [_swept(host, worker, acted.get(worker.worker_id), began) for worker in chosen if worker.managed]
-    _print(handled, single=False, as_json=as_json)
+    print_handled(handled, single=False, as_json=as_json)
     return FAILED if any(entry.outcome == "blocked" for entry in handled) else DONE
 
 
@@ -116,30 +117,30 @@ def _swept(host: Host, worker: Worker, entry: dict[str, Any] | None, since: date
     from lifecycle.planning import plan
 
     if entry is not None:
-        return _handled(host, worker.worker_id, entry["action"], entry["outcome"], entry["reason"], since)
-    return _handled(host, worker.worker_id, "none", "none", plan(host, worker, by_hand=False).reason, since)
+        return handling_of(host, worker.worker_id, entry["action"], entry["outcome"], entry["reason"], since)
+    return handling_of(host, worker.worker_id, "none", "none", plan(host, worker, by_hand=False).reason, since)
 
 
 def _run_for_one(worker_id: str, action: str, flow: Callable[[], State[Any]], *, as_json: bool) -> int:
     with host_here(quiet=True) as host:
         host.worker(worker_id)
     began = datetime.now().astimezone()
-    with _server() as url:
+    with prefect_here() as url:
         state = flow()
-    _tell_run(url, state)
+    tell_run(url, state)
     outcome = OUTCOMES.get(state.name or "")
     if outcome is None:
         tell(f"afresh: {worker_id}: {state.message}")
         return MISUSED if state.name == "Refused" else FAILED
     with host_here(quiet=True) as host:
-        handled = _handled(host, worker_id, action, outcome, state.message or "", began)
-    _print([handled], single=True, as_json=as_json)
+        handled = handling_of(host, worker_id, action, outcome, state.message or "", began)
+    print_handled([handled], single=True, as_json=as_json)
     failed = outcome == "blocked" or (action == "handoff" and outcome != "requested")
     return FAILED if failed else DONE
 
 
 @contextmanager
-def _server() -> Iterator[str]:
+def prefect_here() -> Iterator[str]:
     """Prefect's server, whose address must be known before Prefect is imported.
 
     Raises:
@@ -160,7 +161,7 @@ def _server() -> Iterator[str]:
             yield url
 
 
-def _tell_run(url: str, state: State[Any]) -> None:
+def tell_run(url: str, state: State[Any]) -> None:
     """Where the run can be seen: at *url* if that server still runs, else once this home is served again."""
     from deployments.server import Running
 
@@ -171,7 +172,7 @@ def _tell_run(url: str, state: State[Any]) -> None:
         tell(f"run: {run_id}; its server has ended, `afresh serve` shows it")
 
 
-def _handled(host: Host, worker_id: str, action: str, outcome: Result, reason: str, since: datetime) -> Handled:
+def handling_of(host: Host, worker_id: str, action: str, outcome: Result, reason: str, since: datetime) -> Handled:
     """The entry of one worker, with the renewal that this call moved, if it moved one."""
     record = host.ledger.record(worker_id)
     newest = next(iter(host.ledger.renewals_of(worker_id, limit=1)), None)
@@ -220,7 +221,7 @@ def _show_plans(worker_ids: list[str] | None, *, by_hand: bool, forced: bool, as
     return DONE
 
 
-def _print(handled: list[Handled], *, single: bool, as_json: bool) -> None:
+def print_handled(handled: list[Handled], *, single: bool, as_json: bool) -> None:
     if as_json:
         print_json(handled[0] if single else handled)
         return

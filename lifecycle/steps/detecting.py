@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import os
+from datetime import datetime
 from typing import Literal
 
 from lifecycle.archive import obstacles
 from lifecycle.decision import Action
+from lifecycle.ending import close
 from lifecycle.errors import PreflightFailed
 from lifecycle.host import Host
-from lifecycle.renewal import OpenedRenewal, Renewal, Spared, new_renewal_id
+from lifecycle.launching import launch_of
+from lifecycle.record import WorkerRecord
+from lifecycle.renewal import End, OpenedRenewal, Phase, Renewal, Spared, new_renewal_id
 from lifecycle.screen import PaneState
 from lifecycle.steps.standing import amend
-from lifecycle.survey import Finding, examine
+from lifecycle.survey import DOWN, Finding, examine
 from lifecycle.worker import Worker
 
 
@@ -25,26 +28,25 @@ def detect_context_pressure(
     why: str = "",
     flow_run_id: str | None = None,
     wanted: Action = Action.RENEW,
+    asked_at: datetime | None = None,
 ) -> OpenedRenewal | Spared:
     """Open a renewal if one is due, or take up the open one.
 
     *wanted* is the action that the caller carries out: a renewal, or a handoff that is only stored.
+    *asked_at* is when the order was given: a renewal that has ended since has carried it out.
     *by_hand* is an operator's consent: it needs no pressure and no `automatic`. *forced* also ends a busy turn.
 
     Raises:
         PreflightFailed, LaunchUnknown: the renewal is open and something that it needs is missing.
     """
     record = host.ledger.record(worker.worker_id)
-    taken_up = record.open_renewal
-    if taken_up is not None:
-        if taken_up.block is not None:
-            return Spared(
-                worker_id=worker.worker_id,
-                reason=f"blocked ({taken_up.block.reason}): answer it first",
-            )
-        if taken_up.launch is None:
-            taken_up = _preflight(host, worker, taken_up)
-        return _opened(taken_up)
+    if record.open_renewal is not None:
+        taken_up = take_up(host, worker, record, flow_run_id)
+        if taken_up is not None:
+            return taken_up
+        by_hand = True  # its renewal had stopped it: that it comes back needs no other consent
+    elif done := _done_already(host, worker, flow_run_id, asked_at):
+        return Spared(worker_id=worker.worker_id, reason=done)
     finding = examine(host, worker, by_hand=by_hand or forced)
     chosen = decide_renewal(finding, forced=forced, wanted=wanted)
     if isinstance(chosen, Spared):
@@ -61,19 +63,62 @@ def detect_context_pressure(
         forced=forced,
         why=why or finding.decision.reason,
         flow_run_id=flow_run_id,
+        taken_up_by=(flow_run_id,) if flow_run_id else (),
         reading=finding.reading,
         substitute=chosen,
         mission_id=mission.mission_id,
         assignment_id=mission.assignment_id,
     )
-    host.ledger.open(renewal)
-    host.ledger.remember(worker.worker_id, stale_renewed_in=finding.reading.session_id)
+    with host.ledger.transaction():
+        host.ledger.open(renewal)
+        host.ledger.remember(worker.worker_id, stale_renewed_in=finding.reading.session_id)
+        if renewal.substitute == "reboot":
+            # From here on the renewal is what brings it back; whoever closes it decides that it stays down.
+            host.ledger.remember(worker.worker_id, was_alive=False)
     host.event("renewal.opened", worker, renewal.renewal_id, why=renewal.why, tokens=finding.reading.tokens)
     return _opened(_preflight(host, worker, renewal))
 
 
-def decide_renewal(finding: Finding, *, forced: bool, wanted: Action) -> Literal["synthesize"] | Spared | None:
+def take_up(host: Host, worker: Worker, record: WorkerRecord, flow_run_id: str | None) -> OpenedRenewal | Spared | None:
+    """Go on with the open renewal; None where a reboot undid what it had reached, so that it is closed.
+
+    Raises:
+        PreflightFailed, LaunchUnknown
+    """
+    renewal = record.open_renewal
+    if renewal is None:
+        return None
+    if renewal.block is not None:
+        return Spared(worker_id=worker.worker_id, reason=f"blocked ({renewal.block.reason}): answer it first")
+    if flow_run_id and flow_run_id not in renewal.taken_up_by:
+        renewal = amend(host, renewal, taken_up_by=(*renewal.taken_up_by, flow_run_id))
+    if record.was_cut_off_before(host.boot_id()) and host.look(worker).state in DOWN:
+        if renewal.phase.reached(Phase.RESPAWNED):
+            # Its new session went down before it was proved. A phase never goes back: the next one starts it.
+            close(host, worker, renewal, End.SPARED, "the host rebooted under the new session; it is brought back anew")
+            return None
+        host.ledger.remember(worker.worker_id, was_alive=False)  # as where one is opened for it
+        if not renewal.phase.reached(Phase.PARSED):
+            renewal = amend(host, renewal, substitute="reboot", delivery=None)
+    return _opened(_preflight(host, worker, renewal) if renewal.launch is None else renewal)
+
+
+def _done_already(host: Host, worker: Worker, flow_run_id: str | None, asked_at: datetime | None) -> str:
+    """Why an order is carried out already: its run was run again, or another one came first."""
+    for renewal in host.ledger.renewals_of(worker.worker_id):
+        if flow_run_id and flow_run_id in renewal.taken_up_by:
+            return f"renewal {renewal.renewal_id} of this run has ended; nothing is begun again"
+        if asked_at is not None and renewal.end is End.RENEWED and renewal.updated_at > asked_at:
+            return f"renewed by {renewal.renewal_id} since it was asked for"
+    return ""
+
+
+def decide_renewal(
+    finding: Finding, *, forced: bool, wanted: Action
+) -> Literal["synthesize", "reboot"] | Spared | None:
     """Whether the finding calls for a renewal: how its handoff is to be made (None: asked for), or why not."""
+    if finding.decision.action is Action.START and wanted is Action.RENEW:
+        return "reboot"
     due = finding.decision.action in (Action.RENEW, wanted)
     if forced and (due or finding.decision.waits) and finding.pane.state is PaneState.BUSY:
         return "synthesize"
@@ -81,11 +126,9 @@ def decide_renewal(finding: Finding, *, forced: bool, wanted: Action) -> Literal
 
 
 def _preflight(host: Host, worker: Worker, renewal: Renewal) -> Renewal:
-    agent = host.agent(worker)
-    process = host.process(worker)
-    wanted = {name: os.environ[name] for name in host.settings.pass_env if name in os.environ}
-    launch = agent.launch_spec(worker, process, wanted)
-    missing = [*agent.preflight(worker, launch), *obstacles(host.paths(worker))]
+    remembered = host.ledger.record(worker.worker_id).launch
+    launch = launch_of(host, worker, host.process(worker), remembered=remembered)
+    missing = [*host.agent(worker).preflight(worker, launch), *obstacles(host.paths(worker))]
     if missing:
         msg = f"{worker.worker_id}: {'; '.join(missing)}"
         raise PreflightFailed(msg, worker_id=worker.worker_id)

@@ -11,8 +11,10 @@ from lifecycle.checkpoint import Checkpoint, State, parse_checkpoint
 from lifecycle.delivery import GONE, deliver, own_words
 from lifecycle.draft import parse_draft, read_draft
 from lifecycle.errors import AgentGone, CheckpointRefused, HandoffTimeout, NotDelivered
+from lifecycle.failed_turn import TurnWatch
 from lifecycle.gate import weigh
 from lifecycle.host import Host
+from lifecycle.reboot import after_reboot
 from lifecycle.renewal import HandoffRequest, ParsedHandoff, Phase, Quality, Renewal, Unasked
 from lifecycle.steps.standing import advance, amend, standing
 from lifecycle.synthesis import synthesize
@@ -37,6 +39,7 @@ def parse_handoff(host: Host, worker: Worker, asked: HandoffRequest | Unasked) -
     Raises:
         CheckpointRefused: the answer, and its correction, cannot be used.
         HandoffTimeout: no answer in time.
+        ParksHere: the turn ended without one; the worker is asked again when that is over.
         AgentGone: the agent ended before it answered.
     """
     renewal = standing(host, asked.renewal_id)
@@ -46,7 +49,7 @@ def parse_handoff(host: Host, worker: Worker, asked: HandoffRequest | Unasked) -
         parsed = _given(host, worker, renewal)
     else:
         parsed = _answered(host, worker, renewal, asked)
-    advance(host, worker, standing(host, renewal.renewal_id), Phase.PARSED, parsed=parsed, delivery=None)
+    advance(host, worker, standing(host, renewal.renewal_id), Phase.PARSED, parsed=parsed, delivery=None, parks=0)
     return parsed
 
 
@@ -65,14 +68,17 @@ def _given(host: Host, worker: Worker, renewal: Renewal) -> ParsedHandoff:
             quality=Quality.WRITTEN,
             notes=("The text was given by a human.",),
         )
-    return synthesize(host, worker, renewal)
+    return after_reboot(host, worker, renewal) if renewal.substitute == "reboot" else synthesize(host, worker, renewal)
 
 
 def _answered(host: Host, worker: Worker, renewal: Renewal, asked: HandoffRequest) -> ParsedHandoff:
     if renewal.ask_again:
         unanswered = CheckpointRefused("it was not answered", worker_id=worker.worker_id, reason="unanswered")
         correction = _correct(host, worker, renewal, asked, unanswered)
-        renewal = amend(host, standing(host, renewal.renewal_id), correction=correction, ask_again=False, delivery=None)
+        # Asked again because its provider failed, the worker has had no chance yet to answer badly.
+        again = {"request": correction, "correction": None} if renewal.parks else {"correction": correction}
+        renewal = amend(host, standing(host, renewal.renewal_id), **again, ask_again=False, delivery=None)
+        asked = correction if renewal.parks else asked
     latest = renewal.correction or asked
     reply = _await_reply(host, worker, latest)
     try:
@@ -91,6 +97,7 @@ def _answered(host: Host, worker: Worker, renewal: Renewal, asked: HandoffReques
 def _await_reply(host: Host, worker: Worker, asked: HandoffRequest) -> Reply:
     agent, limit = host.agent(worker), host.settings.deadlines.handoff_answer
     left = max(limit - (host.now() - asked.row.at), timedelta())
+    watch = TurnWatch(host, worker)
 
     def probe() -> Reply | None:
         reply = agent.find_reply(worker, asked.row, asked.text)
@@ -100,6 +107,7 @@ def _await_reply(host: Host, worker: Worker, asked: HandoffRequest) -> Reply:
                 msg = f"{worker.worker_id}: the agent ended before it answered the handoff request"
                 raise AgentGone(msg, worker_id=worker.worker_id, evidence=look.evidence())
             host.progress(worker.worker_id, f"waits for the handoff ({look.state})")
+            watch.see(look)
         return reply
 
     try:

@@ -88,4 +88,5 @@ def _handoff(worker: Worker, renewal: Renewal, parsed: ParsedHandoff) -> Handoff
         sections=sections,
         checkpoint=parsed.checkpoint,
         notes=parsed.notes,
+        banner=parsed.banner,
     )

@@ -53,6 +53,7 @@ def _text(host: Host, worker: Worker, renewal: Renewal, saved: SavedHandoff) -> 
         sha256=saved.sha256,
         summary=saved.summary,
         next_action=saved.next_action,
+        after_reboot=renewal.substitute == "reboot",
     )
     return write(own_words=own_words(host, worker, write(own_words=False)))
 

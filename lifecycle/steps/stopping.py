@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from lifecycle.delivery import GONE
-from lifecycle.errors import BusyTooLong, HandoffOutdated, LaunchUnknown, NotStopped
+from lifecycle.elsewhere import living_elsewhere
+from lifecycle.errors import BusyTooLong, HandoffOutdated, Interfered, LaunchUnknown, NotNow, NotStopped
+from lifecycle.failed_turn import refuse_in_trouble
 from lifecycle.host import Host
 from lifecycle.idle import wait_idle
 from lifecycle.processes import ProcessId, ask_to_exit, end, find, tree_of
 from lifecycle.renewal import Phase, Renewal, SavedHandoff, StoppedSession
 from lifecycle.screen import PaneLook
 from lifecycle.steps.standing import advance, amend, standing
+from lifecycle.waiting import DeadlinePassed, wait_until
 from lifecycle.worker import Worker
 
 
@@ -20,6 +23,8 @@ def stop_worker(host: Host, worker: Worker, saved: SavedHandoff) -> StoppedSessi
         BusyTooLong: it never became idle; untouched.
         HandoffOutdated: it worked on after its handoff; untouched.
         NotStopped: processes survived KILL; no second agent may be started.
+        Interfered: it runs outside its session.
+        NotNow: it was to be brought back after a reboot, and it runs already.
     """
     renewal = standing(host, saved.renewal_id)
     if renewal.phase.reached(Phase.STOPPED) and renewal.stopped is not None:
@@ -52,7 +57,9 @@ def stop_worker(host: Host, worker: Worker, saved: SavedHandoff) -> StoppedSessi
 
 def _begin(host: Host, worker: Worker, renewal: Renewal, saved: SavedHandoff) -> Renewal:
     """Check for the last time that the worker may be stopped, and record what will be ended."""
+    refuse_in_trouble(host, worker)
     look = host.look(worker)
+    _refuse_second(host, worker, renewal, look)
     if look.state not in GONE and not renewal.forced:
         _may_stop(host, worker, saved)
         look = host.look(worker)
@@ -61,6 +68,21 @@ def _begin(host: Host, worker: Worker, renewal: Renewal, saved: SavedHandoff) ->
         host.terminal(worker).keep_pane(look.screen.pane_id)
     renewal = amend(host, standing(host, renewal.renewal_id), stopping=targets)
     return advance(host, worker, renewal, Phase.STOPPING)
+
+
+def _refuse_second(host: Host, worker: Worker, renewal: Renewal, look: PaneLook) -> None:
+    if look.state not in GONE:
+        if renewal.substitute == "reboot":
+            msg = f"{worker.worker_id} runs again; somebody started it"
+            raise NotNow(msg, worker_id=worker.worker_id)
+        return
+    try:
+        # One that was told to end is given the time for it.
+        wait_until(lambda: living_elsewhere(host, worker) is None, host.settings.deadlines.exit, host.clock)
+    except DeadlinePassed as error:
+        msg = f"{worker.worker_id}: its agent runs outside the session {worker.session}; no second one is started"
+        kind = NotNow if renewal.substitute == "reboot" else Interfered
+        raise kind(msg, worker_id=worker.worker_id, evidence=look.evidence()) from error
 
 
 def _may_stop(host: Host, worker: Worker, saved: SavedHandoff) -> None:

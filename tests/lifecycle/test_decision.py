@@ -61,6 +61,7 @@ def decided_in(scene: Scene) -> Decision:
         queues_while_busy=bool(call.get("queues", False)),
         forced=bool(call.get("forced", False)),
         assignment_open=bool(call.get("assignment_open", False)),
+        rebooted=bool(call.get("rebooted", False)),
     )
 
 
@@ -100,12 +101,13 @@ TABLE: dict[str, Row] = {
     "unmanaged": Row({"worker.managed": False}, Action.NONE, "not managed"),
     "held": Row({"record.held_since": NOW}, Action.NONE, "held"),
     "blocked": Row({"record.open_renewal": renewal("handoff_timeout")}, Action.NONE, "blocked (handoff_timeout)"),
-    "renewing": Row({"record.open_renewal": renewal()}, Action.NONE, "renewal r1 is open"),
     "parked": Row({"record.parked_until": NOW + HOUR}, Action.NONE, "parked until"),
+    "renewing": Row({"record.open_renewal": renewal()}, Action.NONE, "renewal r1 is open"),
     "cooling down": Row({"record.cooldown_until": NOW + MINUTE}, Action.NONE, "cooling down"),
     "automatic off": Row(
         {"record.automatic": False}, Action.NONE, "automatic renewal is off", notice="would_renew", depends=True
     ),
+    "cut off": Row({"pane.state": PaneState.ABSENT, "call.rebooted": True}, Action.START, "went down with its host"),
     "absent": Row({"pane.state": PaneState.ABSENT}, Action.NONE, "its pane is gone", notice="absent"),
     "exited": Row({"pane.state": PaneState.EXITED}, Action.NONE, "the agent has ended", notice="absent"),
     "not an agent": Row(
@@ -158,7 +160,14 @@ def _fit(first: Scene, second: Scene) -> bool:
     return all(second.get(key, value) == value for key, value in first.items())
 
 
-PAIRS = [pair for pair in combinations(TABLE, 2) if _fit(TABLE[pair[0]].scene, TABLE[pair[1]].scene)]
+UNORDERED = {("cooling down", "cut off")}
+"""A cooldown keeps renewals apart; it keeps nobody down."""
+
+PAIRS = [
+    pair
+    for pair in combinations(TABLE, 2)
+    if _fit(TABLE[pair[0]].scene, TABLE[pair[1]].scene) and pair not in UNORDERED
+]
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -561,3 +570,39 @@ def test_a_worker_takes_new_work_only_while_it_can_keep_it(scene: Scene, *, acce
     reading = _READING.model_copy(update=_of(scene, "reading"))
     record = WorkerRecord.model_validate({"worker_id": "builder", **_of(scene, "record")})
     assert accepts_work(reading, record, Policy()) is accepts
+
+
+# Reboots
+
+
+@pytest.mark.parametrize("state", [PaneState.ABSENT, PaneState.EXITED])
+def test_a_worker_that_went_down_with_its_host_is_brought_back(state: PaneState) -> None:  # T9
+    scene: Scene = {"pane.state": state, "call.rebooted": True, "record.cooldown_until": NOW + MINUTE}
+    assert decided_in(scene).action is Action.START
+    assert decided_in({**scene, "call.rebooted": False}).action is Action.NONE
+
+
+@pytest.mark.parametrize(
+    "standing",
+    [
+        {"record.held_since": NOW},
+        {"record.parked_until": NOW + HOUR},
+        {"record.open_renewal": renewal("handoff_timeout")},
+        {"record.automatic": False},
+        {"worker.managed": False},
+    ],
+    ids="+".join,
+)
+def test_a_reboot_brings_nobody_back_who_may_not_be_touched(standing: Scene) -> None:
+    scene: Scene = {"pane.state": PaneState.ABSENT, "call.rebooted": True, **standing}
+    assert decided_in(scene).action is Action.NONE
+
+
+def test_a_worker_without_consent_that_went_down_with_its_host_is_told_of() -> None:
+    decision = decided(pane__state=PaneState.ABSENT, call__rebooted=True, record__automatic=False)
+    assert (decision.action, decision.would, decision.notice) == (Action.NONE, Action.START, "absent")
+
+
+@pytest.mark.parametrize("state", sorted(set(PaneState) - {PaneState.ABSENT, PaneState.EXITED}))
+def test_a_reboot_starts_nothing_where_something_runs(state: PaneState) -> None:
+    assert decided(pane__state=state, call__rebooted=True).action is not Action.START

@@ -1,0 +1,45 @@
+"""recover_renewals: renewals whose flow run died go on in new ones."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.states import Completed
+
+from flows.runs import Due, Swept, renew_all
+from lifecycle.decision import Action
+from lifecycle.host import Host
+from lifecycle.recovering import interrupted
+from lifecycle.settings import load_settings
+from lifecycle.shield import signals_heard
+
+
+@flow(
+    name="recover",
+    flow_run_name="recover",
+    description="Go on with the renewals whose flow run died.",
+    persist_result=False,
+)
+def recover_renewals(worker_ids: list[str] | None = None, renewals: Literal["runs", "here"] = "runs") -> State[Any]:
+    """Go on with each interrupted renewal from its phase. *renewals*: as runs of the `renew` deployment, or `here`."""
+    with Host.opened(load_settings()) as host, signals_heard():
+        found = go_on(host, worker_ids, here=renewals == "here")
+    words = ", ".join(f"{entry.worker_id}: {entry.outcome}" for entry in found) or "nothing was interrupted"
+    return Completed(message=words, data=[entry.model_dump() for entry in found])
+
+
+def go_on(host: Host, worker_ids: list[str] | None, *, here: bool) -> list[Swept]:
+    """Take up every interrupted renewal that may go on. Called twice it begins nothing twice."""
+    due = [
+        Due(
+            worker_id=one.worker_id,
+            action=Action.RENEW,
+            reason=f"renewal {one.renewal_id} goes on from {one.phase}: {one.why}",
+            occasion=f"{one.renewal_id}:{one.phase}:{one.since:%H%M%S}",
+        )
+        for one in interrupted(host, worker_ids)
+        if one.goes_on
+    ]
+    return renew_all(host, due, here=here)

@@ -1,0 +1,75 @@
+"""Renewals that are due, each as a flow run: of the `renew` deployment, or here, in this process."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal, cast
+
+from prefect.client.schemas.objects import FlowRun
+from prefect.deployments import run_deployment
+
+from flows.renewal import renew_worker
+from lifecycle.decision import Action
+from lifecycle.host import Host
+from lifecycle.value import Value
+
+RENEW_DEPLOYMENT = "renew/renew"
+
+Outcome = Literal["renewed", "spared", "blocked", "parked", "requested", "none"]
+
+_OUTCOMES: dict[str, Outcome] = {"Renewed": "renewed", "Spared": "spared", "Parked": "parked"}
+
+
+class Due(Value):
+    """A renewal to begin or to go on with. *occasion* is the same as long as it is due for the same cause."""
+
+    worker_id: str
+    action: Action
+    reason: str
+    occasion: str
+
+
+class Swept(Value):
+    """What a sweep did for one worker."""
+
+    worker_id: str
+    action: Action
+    outcome: Outcome
+    reason: str
+    renewal_id: str | None = None
+
+
+def renew_all(host: Host, due: Sequence[Due], *, here: bool) -> list[Swept]:
+    """Run each renewal: *here* and wait for all, at most so many at once as the host has places; or start runs."""
+    if not here:
+        return [_started(host, one) for one in due]
+    if len(due) < 2:
+        return [_renewed(one) for one in due]
+    with ThreadPoolExecutor(max_workers=host.settings.max_parallel_renewals) as pool:
+        running = [pool.submit(contextvars.Context().run, _renewed, one) for one in due]
+        return [future.result() for future in running]
+
+
+def _started(host: Host, due: Due) -> Swept:
+    """Start a run, unless the last one of this occasion has not ended: sweeps pile up none while one waits its turn."""
+    key = f"{due.worker_id}:{due.occasion}:{host.now():%Y%m%d%H}"
+    run = _run_of(key, due)
+    while run.state is not None and run.state.is_final():
+        run = _run_of(f"{key}:{run.id}", due)
+    host.event("renewal.started", host.worker(due.worker_id), flow_run_id=str(run.id))
+    return Swept(worker_id=due.worker_id, action=due.action, outcome="requested", reason=due.reason)
+
+
+def _run_of(key: str, due: Due) -> FlowRun:
+    """The run of the `renew` deployment that has this key; a new one where none has."""
+    parameters = {"worker_id": due.worker_id, "why": due.reason, "asked_by": "sweep"}
+    run = run_deployment(RENEW_DEPLOYMENT, parameters=parameters, timeout=0, idempotency_key=key, as_subflow=False)
+    return cast("FlowRun", run)  # typed as it is for callers that await it
+
+
+def _renewed(due: Due) -> Swept:
+    state = renew_worker(due.worker_id, why=due.reason, asked_by="sweep", return_state=True)
+    outcome = _OUTCOMES.get(state.name or "", "blocked")
+    return Swept(worker_id=due.worker_id, action=due.action, outcome=outcome, reason=state.message or "")
