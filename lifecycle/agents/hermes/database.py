@@ -77,7 +77,7 @@ def open_state(profile: Path, worker_id: str) -> Iterator[State | None]:
             connection.execute("BEGIN")
             state = State(connection, path, worker_id)
             if not {"id", "started_at"} <= state.columns("sessions") or not state.columns("messages"):
-                raise _unreadable(path, worker_id, _emptiness(path))
+                raise _unreadable(path, worker_id, "is no Hermes database: tables are missing")
             yield state
     except sqlite3.Error as error:
         # The low byte is the kind, the rest is detail. Errors of the module itself carry no code.
@@ -92,17 +92,17 @@ def _exists(profile: Path, path: Path, worker_id: str) -> bool:
     except OSError as error:
         raise _unreadable(profile, worker_id, f"is no readable profile: {error.strerror}") from error
     try:
-        if S_ISDIR(path.stat().st_mode):
+        found = path.stat()
+        if S_ISDIR(found.st_mode):
             raise _unreadable(path, worker_id, "is a folder, not a database")
+        if found.st_size == 0:
+            # SQLite takes the -wal beside an empty file for a leftover and unlinks it, also when opened read-only.
+            raise _unreadable(path, worker_id, "is empty (zero bytes)")
     except FileNotFoundError:
         return False
     except OSError as error:
         raise _unreadable(path, worker_id, f"cannot be read: {error.strerror}") from error
     return True
-
-
-def _emptiness(path: Path) -> str:
-    return "is empty (zero bytes)" if path.stat().st_size == 0 else "is no Hermes database: tables are missing"
 
 
 def _unreadable(path: Path, worker_id: str, what: str) -> ContextUnreadable:

@@ -110,6 +110,22 @@ def test_q1_polls_leave_the_wal_of_a_writing_agent_alone(tmp_path: Path) -> None
         assert connection.execute("SELECT count(*) FROM messages").fetchone() == (11,)
 
 
+def test_the_wal_beside_an_emptied_database_is_not_unlinked(tmp_path: Path) -> None:
+    """SQLite takes it for a leftover and deletes it, also when it was told to open read-only."""
+    profile = Profile(tmp_path)
+    profile.session("s")
+    wal = tmp_path / "state.db-wal"
+    with process(OWNER, profile.path) as tell:
+        assert tell("write") == "1"
+        whole, inode, content = profile.path.read_bytes(), wal.stat().st_ino, wal.read_bytes()
+        profile.path.write_bytes(b"")
+        assert "is empty (zero bytes)" in (read(tmp_path).error or "")
+        assert (wal.stat().st_ino, wal.read_bytes()) == (inode, content)
+        profile.path.write_bytes(whole)
+        assert read(tmp_path).error is None
+        assert tell("quit") == "1"
+
+
 def test_a_reading_changes_no_byte_of_the_profile(tmp_path: Path) -> None:
     for sample in ("live_15turns.db", "compress_in_place.db", "truncated.db", "zero.db"):
         profile = copied(sample, tmp_path / sample, log=sample == "live_15turns.db")
