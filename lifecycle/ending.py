@@ -8,7 +8,8 @@ from datetime import timedelta
 from lifecycle import prompts
 from lifecycle.decision import Decision
 from lifecycle.delivery import GONE, deliver
-from lifecycle.errors import LifecycleError, StopsHere
+from lifecycle.elsewhere import living_elsewhere
+from lifecycle.errors import AgentGone, LifecycleError, StopsHere
 from lifecycle.host import Host
 from lifecycle.notifying import notify
 from lifecycle.parking import resting
@@ -30,6 +31,8 @@ FREE_WITHIN = timedelta(seconds=5)
 def block(host: Host, worker: Worker, renewal: Renewal, error: LifecycleError) -> Blocked:
     """Put a block on *renewal*, release the worker where it still waits for us, and tell a human. Sticky."""
     placed = block_of(error, renewal, host.now())
+    if isinstance(error, AgentGone) and living_elsewhere(host, worker) is None:
+        placed = placed.model_copy(update={"worker_down": True})
     blocked = host.ledger.put(renewal.model_copy(update={"block": placed, "updated_at": host.now()}))
     host.event(
         "renewal.blocked", worker, renewal.renewal_id, reason=placed.reason, detail=placed.detail, phase=placed.phase
@@ -84,9 +87,14 @@ def find_proof(host: Host, worker: Worker, renewal: Renewal) -> bool:
         return False
     if not found:
         return False
-    host.ledger.put(renewal.model_copy(update={"block": None, "updated_at": host.now()}))
+    with host.ledger.transaction():
+        stands = host.ledger.renewal(renewal.renewal_id)
+        if not stands.is_open or stands.block != renewal.block:
+            return False  # a human answered while we looked
+        host.ledger.put(stands.model_copy(update={"block": None, "updated_at": host.now()}))
     host.event("block.cleared", worker, renewal.renewal_id, reason=renewal.block.reason, proof=found)
-    notify(host, worker, f"cleared:{renewal.renewal_id}", "no longer blocked", f"{renewal.block.reason}: {found}")
+    key = f"cleared:{renewal.renewal_id}:{renewal.block.at:%Y%m%dT%H%M%S}"
+    notify(host, worker, key, "no longer blocked", f"{renewal.block.reason}: {found}")
     return True
 
 
@@ -145,12 +153,20 @@ def _comes_free(host: Host, worker: Worker) -> bool:
         return False
 
 
-def close(host: Host, worker: Worker, renewal: Renewal, end: End, why: str) -> Renewal:
-    """End *renewal* without a renewal."""
+def close(host: Host, worker: Worker, renewal: Renewal, end: End, why: str, *, is_up: bool = True) -> Renewal:
+    """End *renewal* without a renewal. *is_up* is false where the worker is left down."""
     released = release(host, worker, renewal)
     closed = host.ledger.put(
         released.model_copy(update={"end": end, "end_reason": why, "block": None, "updated_at": host.now()})
     )
     host.event(f"renewal.{end}", worker, renewal.renewal_id, why=why)
-    tell_swarm(host, worker, state="idle", phase=end.value, blockedReason=None, needsHuman=False, acceptingWork=True)
+    tell_swarm(
+        host,
+        worker,
+        state="idle" if is_up else "offline",
+        phase=end.value,
+        blockedReason=None,
+        needsHuman=not is_up,
+        acceptingWork=is_up and end is not End.HELD,
+    )
     return closed

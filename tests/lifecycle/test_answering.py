@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
 
 from lifecycle.answering import Answered, answer
 from lifecycle.choice import Choice
-from lifecycle.ending import block
+from lifecycle.ending import block, find_proof
 from lifecycle.errors import LifecycleError, Misuse
 from lifecycle.host import Host
 from lifecycle.renewal import Block, Blocked, End, OpenedRenewal, Phase, Quality, Renewal, Renewed
@@ -59,6 +60,12 @@ def the_open(host: Host) -> Renewal:
 
 def newest(host: Host) -> Renewal:
     return host.ledger.renewals_of("swarm1", limit=1)[0]
+
+
+def told(stage: Stage) -> tuple[str, bool, bool]:
+    """What runtime.json says: the state, whether the worker takes work, whether it needs a human."""
+    found = json.loads(stage.paths.runtime_json.read_text())
+    return found["state"], found["acceptingWork"], found["needsHuman"]
 
 
 def decide(host: Host, choice: Choice, **more: str) -> Answered:
@@ -192,6 +199,7 @@ def test_dismiss_closes_the_renewal_and_leaves_the_worker_to_its_work(host: Host
     assert record.cooldown_until > host.now()
     assert not record.is_held
     assert stage.pane_pid == pid
+    assert told(stage) == ("idle", True, False)
 
 
 def test_hold_closes_the_renewal_and_keeps_hands_off(host: Host, stage: Stage) -> None:
@@ -202,6 +210,7 @@ def test_hold_closes_the_renewal_and_keeps_hands_off(host: Host, stage: Stage) -
     record = host.ledger.record("swarm1")
     assert (newest(host).end, record.open_renewal, record.is_held) == (End.HELD, None, True)
     assert record.held_why == "I look at it myself"
+    assert told(stage) == ("idle", False, False)
 
 
 @pytest.mark.parametrize("choice", [Choice.DISMISS, Choice.HOLD])
@@ -225,6 +234,7 @@ def test_a_stopped_worker_that_cannot_be_brought_back_is_said_to_be_down(host: H
     assert "the worker is DOWN" in answered.message
     assert "`afresh start swarm1`" in answered.message
     assert newest(host).end is End.DISMISSED
+    assert told(stage) == ("offline", False, True)
 
 
 def test_an_answer_is_recorded_with_who_and_why(host: Host, stage: Stage) -> None:
@@ -235,3 +245,44 @@ def test_an_answer_is_recorded_with_who_and_why(host: Host, stage: Stage) -> Non
     (recorded,) = [event for event in host.ledger.events("swarm1") if event.kind == "answered"]
     assert recorded.detail == {"choice": "dismiss", "who": "alex", "why": "false alarm"}
     assert recorded.renewal_id == newest(host).renewal_id
+
+
+def test_a_handoff_that_was_given_and_could_not_be_saved_is_not_replaced(host: Host, stage: Stage) -> None:
+    in_the_way = stage.paths.archive
+    in_the_way.parent.mkdir(parents=True, exist_ok=True)
+    opened = detect_context_pressure(host, host.worker("swarm1"), by_hand=True)
+    assert isinstance(opened, OpenedRenewal)
+    in_the_way.rmdir()
+    in_the_way.write_text("no folder")
+    placed = blocked(host, stage)
+    assert (placed.reason, placed.phase) == ("handoff_not_saved", Phase.PARSED)
+    assert placed.choices == ("retry", "force", "dismiss", "hold")
+
+    for choice in (Choice.SYNTHESIZE, Choice.USE_TEXT):
+        with pytest.raises(Misuse, match="given already"):
+            decide(host, choice, text="words")
+    assert the_open(host).block == placed
+
+
+def test_a_proof_that_is_found_clears_the_block_and_says_so(host: Host, stage: Stage) -> None:
+    blocked(host, stage, failed_starts=9)
+    assert not find_proof(host, host.worker("swarm1"), the_open(host))
+    stage.behave(failed_starts=0)
+    stage.ground.tmux("respawn-pane", "-k", "-t", f"={stage.session}:")
+    stage.wait_ready(10)
+
+    assert find_proof(host, host.worker("swarm1"), the_open(host))
+
+    assert (the_open(host).block, the_open(host).phase) == (None, Phase.STOPPED)
+    assert "block.cleared" in [event.kind for event in host.ledger.events("swarm1")]
+
+
+def test_a_proof_does_not_undo_what_a_human_answered_meanwhile(host: Host, stage: Stage) -> None:
+    blocked(host, stage, failed_starts=9)
+    stale = the_open(host)
+    stage.behave(failed_starts=0)
+    decide(host, Choice.DISMISS)
+
+    assert stage.is_ready(), "the proof is there"
+    assert not find_proof(host, host.worker("swarm1"), stale)
+    assert newest(host).end is End.DISMISSED
