@@ -6,15 +6,19 @@ import json
 from typing import Any
 
 from lifecycle.checkpoint import Checkpoint, State
+from lifecycle.foreign_text import bounded, cleaned
 from lifecycle.host import Host
-from lifecycle.prompts import OUR_MARKERS, one_line
+from lifecycle.prompts import is_ours, one_line
 from lifecycle.renewal import ParsedHandoff, Quality, Renewal
 from lifecycle.transcript import Digest, ToolCall
 from lifecycle.worker import Worker
 
 LAST_REQUESTS = 5
 LAST_CALLS = 25
+LAST_FILES = 50
 SHORT = 300
+QUOTED_HEAD, QUOTED_TAIL = 1_200, 500
+"""Characters kept of the two ends of a longer request: five of them and the last words fit into a section."""
 
 NEXT_ACTION = "Re-ground yourself from this document and the files it names, then wait for orders."
 NOT_STATED = "not stated by the worker"
@@ -52,8 +56,8 @@ def synthesize(host: Host, worker: Worker, renewal: Renewal) -> ParsedHandoff:
 
 
 def _document(worker: Worker, renewal: Renewal, found: Digest) -> str:
-    asked = [text for text in found.requests if not text.startswith(OUR_MARKERS)]
-    open_calls = [call for call in found.calls if call.outcome is None]
+    asked = [text for text in found.requests if not is_ours(text)]
+    open_calls = [call for call in found.calls if call.outcome is None][-LAST_CALLS:]
     sections = {
         "Current state": "Collected by Afresh from the transcript; the worker did not write this.",
         "Objective": _quoted(asked[:1]) or NOT_STATED,
@@ -78,14 +82,15 @@ def _commands(found: Digest) -> list[str]:
 
 
 def _files(found: Digest) -> list[str]:
-    named = [str(_arguments(call).get("path") or "") for call in found.calls if call.name != "read_file"]
-    return list(dict.fromkeys(path for path in named if path))
+    """The files that were written last, oldest first."""
+    named = [one_line(path, SHORT) for call in reversed(found.calls) for path in reversed(call.files)]
+    return [*dict.fromkeys(named)][:LAST_FILES][::-1]
 
 
 def _arguments(call: ToolCall) -> dict[str, Any]:
     try:
         found = json.loads(call.arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -93,7 +98,7 @@ def _arguments(call: ToolCall) -> dict[str, Any]:
 def _told(call: ToolCall) -> str:
     arguments = _arguments(call)
     what = arguments.get("command") or arguments.get("path") or call.arguments
-    return f"{call.name}: {one_line(str(what), SHORT)}"
+    return one_line(f"{call.name}: {what}", SHORT)
 
 
 def _bullets(lines: list[str]) -> str:
@@ -101,4 +106,6 @@ def _bullets(lines: list[str]) -> str:
 
 
 def _quoted(texts: list[str]) -> str:
-    return "\n\n".join("\n".join(f"> {line}" for line in text.splitlines()) for text in texts if text.strip())
+    """The words of others, each bounded; quoted, so that none of their lines is a heading of the document."""
+    kept = [bounded(cleaned(text).strip(), QUOTED_HEAD, QUOTED_TAIL) for text in texts]
+    return "\n\n".join("\n".join(f"> {line}" for line in text.splitlines()) for text in kept if text)

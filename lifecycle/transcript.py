@@ -42,11 +42,15 @@ class TurnState(Value):
 
 
 class ToolCall(Value):
-    """One tool call of a session. *outcome* is None where no result was ever written: its effect is unknown."""
+    """One tool call of a session. *outcome* is None where no result was ever written: its effect is unknown.
+
+    *files* are those that it was to write, as the agent named them.
+    """
 
     name: str
     arguments: str
     outcome: str | None = None
+    files: tuple[str, ...] = ()
 
 
 class Digest(Value):

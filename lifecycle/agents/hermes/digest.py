@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from lifecycle.agents.hermes.database import State, open_state
-from lifecycle.agents.hermes.message import live_condition, read_messages
+from lifecycle.agents.hermes.message import live_condition, plain_text, read_messages
 from lifecycle.agents.hermes.session import current_session
 from lifecycle.transcript import Digest, ToolCall
+
+_WRITING = ("write_file", "patch")
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete|Move) File: (.+)$", re.MULTILINE)
 
 
 def digest(profile: Path, worker_id: str, *, since: datetime | None) -> Digest:
@@ -40,13 +44,17 @@ def _calls(state: State, session_id: str) -> tuple[ToolCall, ...]:
         f"SELECT messages.role, {columns} FROM messages "  # noqa: S608 - column names of our own
         f"WHERE messages.session_id = ? AND {live_condition(state)} ORDER BY messages.id"
     )
-    begun: dict[str, ToolCall] = {}
+    found: list[ToolCall] = []
+    newest: dict[str, int] = {}  # some models number their calls anew in every turn
     for role, tool_calls, call_id, content in state.rows(sql, session_id):
         if role == "assistant":
-            begun |= dict(_begun(tool_calls))
-        elif role == "tool" and call_id in begun:
-            begun[call_id] = begun[call_id].model_copy(update={"outcome": str(content or "")})
-    return tuple(begun.values())
+            for its_id, call in _begun(tool_calls):
+                newest[its_id] = len(found)
+                found.append(call)
+        elif role == "tool" and call_id in newest:
+            place = newest[call_id]
+            found[place] = found[place].model_copy(update={"outcome": plain_text(content)})
+    return tuple(found)
 
 
 def _begun(tool_calls: str | None) -> list[tuple[str, ToolCall]]:
@@ -58,6 +66,30 @@ def _begun(tool_calls: str | None) -> list[tuple[str, ToolCall]]:
     for entry in entries if isinstance(entries, list) else []:
         function = entry.get("function") if isinstance(entry, dict) else None
         if isinstance(function, dict):
-            call = ToolCall(name=str(function.get("name")), arguments=str(function.get("arguments") or ""))
-            found.append((str(entry.get("id")), call))
+            found.append((str(entry.get("id")), _call(str(function.get("name")), function.get("arguments"))))
     return found
+
+
+def _call(name: str, given: object) -> ToolCall:
+    text = given if isinstance(given, str) else json.dumps(given or {})
+    return ToolCall(name=_encodable(name), arguments=_encodable(text), files=_files(name, text))
+
+
+def _files(name: str, arguments: str) -> tuple[str, ...]:
+    """What the two tools that write files were to write; `patch` names its files in its text in one of its modes."""
+    if name not in _WRITING:
+        return ()
+    try:
+        given: Any = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return ()
+    if not isinstance(given, dict):
+        return ()
+    patched = " -> ".join(_PATCHED.findall(str(given.get("patch") or ""))).split(" -> ")
+    named = [given.get("path"), *patched]
+    return tuple(_encodable(path.strip()) for path in named if isinstance(path, str) and path.strip())
+
+
+def _encodable(text: str) -> str:
+    """*text* without the half surrogate pairs that JSON can hold and UTF-8 cannot."""
+    return text.encode("utf-8", "replace").decode()
