@@ -10,9 +10,10 @@ from prefect.states import Completed, Failed
 
 from lifecycle.decision import Action
 from lifecycle.ending import block, close
-from lifecycle.errors import LifecycleError, Misuse, NotNow, RenewalInProgress
+from lifecycle.errors import LifecycleError, Misuse, NotNow, ParksHere, RenewalInProgress
 from lifecycle.host import Host
 from lifecycle.lock import held
+from lifecycle.parking import park
 from lifecycle.renewal import End, Spared
 from lifecycle.settings import load_settings
 from lifecycle.steps.watching import ask_for_checkpoint
@@ -48,6 +49,11 @@ def _store(host: Host, worker: Worker, *, by_hand: bool) -> State[Any]:
         renewal = host.ledger.record(worker.worker_id).open_renewal
         if renewal is None:
             raise
+        if isinstance(error, ParksHere):
+            # What is only stored is asked for anew by a later sweep; an open renewal would become a whole one.
+            parked = park(host, worker, None, error)
+            close(host, worker, renewal, End.SPARED, error.detail)
+            return Completed(name="Parked", message=parked.why)
         if isinstance(error, NotNow):
             close(host, worker, renewal, End.SPARED, error.detail)
             return Completed(name="Spared", message=error.detail)

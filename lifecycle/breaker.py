@@ -26,5 +26,15 @@ class Breaker(Value):
         return self.closed_at is None and (self.until is None or self.until > now)
 
     @property
+    def words(self) -> str:
+        """What it means for the workers of the account, with the way out."""
+        if self.kind == "login":
+            cure = f"log in again with `hermes auth` or `hermes model`; no restart cures it (account {self.account})"
+            after = f"it goes on after an answered turn, or `afresh release --account {self.account!r}`"
+            return f"parked: the login is lost ({self.why}): {cure}; {after}"
+        until = f" until {self.until:%Y-%m-%d %H:%M} UTC" if self.until else ""
+        return f"parked{until} with all workers of account {self.account} ({self.why}); it goes on by itself then"
+
+    @property
     def trouble(self) -> Trouble:
         return Trouble(kind=self.kind, words=self.why, resets_at=self.until)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from lifecycle.errors import AgentGone, ContextUnreadable, Interfered, NotDelivered, TextNotSendable
+from lifecycle.failed_turn import refuse_in_trouble
 from lifecycle.host import Host
 from lifecycle.renewal import Delivery
 from lifecycle.screen import Face, PaneLook, PaneState
@@ -45,6 +46,7 @@ def deliver(
         NotDelivered: no row in time; what stands in the line is left there.
         Interfered: a dialog opened, or someone else's text stands in the line. No Enter was pressed.
         AgentGone: the agent ended.
+        ParksHere: the breaker of the worker's account is open; nothing was typed.
     """
     agent = host.agent(worker)
     text = text.strip()
@@ -52,6 +54,7 @@ def deliver(
         arrived = agent.find_sent(worker, text, after_row=intent.after_row)
         if arrived:
             return arrived
+    refuse_in_trouble(host, worker)
     look = _takes_text(host, worker, text, while_busy=while_busy)
     agent.check_sendable(text, look.face or Face.CLI, worker, busy=look.state is PaneState.BUSY)
     if intent is None or intent.text != text:
@@ -69,6 +72,7 @@ def type_command(host: Host, worker: Worker, command: str) -> None:
         NotDelivered, Interfered, AgentGone
     """
     agent = host.agent(worker)
+    refuse_in_trouble(host, worker)
     look = _takes_text(host, worker, command, while_busy=False)
     _paste(host, worker, command, look)
     try:

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from lifecycle.agents import Agent
 from lifecycle.agents.kinds import agent_of_kind
+from lifecycle.breaker import Breaker
 from lifecycle.errors import ConfigurationError
 from lifecycle.ledger import Ledger, StoredHandoff
 from lifecycle.mission import Mission, current_mission
@@ -123,6 +124,18 @@ class Host:
 
     def process(self, worker: Worker) -> Process | None:
         return self.look_with_process(worker)[1]
+
+    def account(self, worker: Worker) -> str:
+        """The account that the worker's limits and login belong to; its own where nobody knows."""
+        return self.agent(worker).account(worker) or f"worker:{worker.worker_id}"
+
+    def breaker(self, worker: Worker) -> Breaker | None:
+        """The open breaker of the worker's account."""
+        opened = self.ledger.breakers(self.now())
+        if not opened:
+            return None
+        account = self.account(worker)
+        return next((breaker for breaker in opened if breaker.account == account), None)
 
     def boot_id(self) -> str:
         return boot_id()

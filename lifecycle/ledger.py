@@ -33,6 +33,10 @@ def _from_text(detail: object) -> object:
     return json.loads(detail) if isinstance(detail, str) else detail
 
 
+def _iso(at: datetime | None) -> str | None:
+    return at.isoformat() if at is not None else None
+
+
 class Event(Value):
     """Something that happened to a worker, in the order it was written."""
 
@@ -334,9 +338,7 @@ class Ledger:
             if known is not None and breaker.since <= (known.closed_at or known.since):
                 return False
             was_open = known is not None and known.is_open(breaker.since)
-            row = {
-                name: value.isoformat() if isinstance(value, datetime) else value for name, value in dict(breaker).items()
-            }
+            row = {**dict(breaker), **{name: _iso(getattr(breaker, name)) for name in ("since", "until", "closed_at")}}
             self._db.table("breakers").upsert(row, pk="account")
         return not was_open
 

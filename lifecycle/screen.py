@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from lifecycle.value import Value
+
+_MOVING = re.compile(r"[\d.…\s\u2800-\u28ff⠀|/\\◐-◿─-▟]+")
+"""Digits, spinners and bars: they move while nothing happens."""
 
 
 class Face(StrEnum):
@@ -77,6 +82,12 @@ class PaneLook(Value):
     dialog: str = ""
     background: bool = False
     notice: str = ""
+
+    def stillness(self, newest_row: int) -> str:
+        """Stands for what the agent has shown so far. Clocks, spinners and its status line count for nothing."""
+        text = self.screen.text if self.screen else ""
+        words = "\n".join(line for line in text.splitlines() if " │ " not in line)
+        return hashlib.sha256(f"{newest_row} {_MOVING.sub('', words)}".encode()).hexdigest()[:16]
 
     def was_typed_in_since(self, now: datetime, span: timedelta) -> bool:
         """Whether an attached client was active within *span* before *now*."""

@@ -63,6 +63,7 @@ class WorkerStatus(Value):
     phase: str | None
     renewal_id: str | None
     generation: int
+    parked_until: datetime | None = None
     read_at: datetime
     error: str | None
     why: str
@@ -123,19 +124,29 @@ def described(host: Host, finding: Finding) -> WorkerStatus:
         phase=renewal.phase.value if renewal else None,
         renewal_id=renewal.renewal_id if renewal else None,
         generation=record.generation,
+        parked_until=_parked_until(finding),
         read_at=reading.at,
         error=reading.error,
         why=finding.decision.reason,
     )
 
 
+def _parked_until(finding: Finding) -> datetime | None:
+    """None also where a lost login parks it: that ends at no known time."""
+    if not finding.is_parked:
+        return None
+    return finding.breaker.until if finding.breaker is not None else finding.record.parked_until
+
+
 def lifecycle_state(record: WorkerRecord, finding: Finding) -> LifecycleState:
     """The first that holds, most urgent first."""
     renewal = record.open_renewal
-    if renewal is not None:
-        return "blocked" if renewal.block else "renewing"
+    if renewal is not None and renewal.block is not None:
+        return "blocked"
     if record.is_held:
         return "held"
-    if record.parked_until is not None and record.parked_until > finding.at:
+    if finding.is_parked:
         return "parked"
+    if renewal is not None:
+        return "renewing"
     return "absent" if finding.pane.state.value in ("absent", "exited", "not_an_agent") else "idle"

@@ -26,7 +26,7 @@ _LOGIN = re.compile(
 _QUOTA = re.compile(
     r"quota|billing|payment required|\b402\b|(?:out of|insufficient|not enough|exhausted)[ _](?:credits?|balance|funds)"
     r"|credits?(?: balance)? (?:\w+ ){0,2}(?:exhausted|too low)|(?:usage|daily|weekly|monthly|spend\w*|5-hour|session)"
-    r"[ _-]limit|(?:requests|tokens)[ _-]per[ _-]day|\b(?:rpd|tpd)\b|hit your limit|(?<!rate )limit reached",
+    r"[ _-]limit|[ _-]per[ _-]day|\b(?:rpd|tpd)\b|hit your limit|(?<!rate )limit reached",
 )
 _RATE = re.compile(
     r"rate[ _-]?limit|too many requests|\b429\b|throttl|(?:requests|tokens)[ _-]per[ _-]min|\b[rt]pm\b|limit resets"

@@ -56,8 +56,22 @@ def hold(worker: WorkerId, why: Why = "", as_json: AsJson = False) -> None:
     _print([Changed(worker_id=worker, change="none" if before.is_held else "held", message=words)], as_json=as_json)
 
 
-def release(worker: WorkerId, why: Why = "", as_json: AsJson = False) -> None:
-    """End a hold."""
+def release(
+    worker: Annotated[str | None, typer.Argument(metavar="[WORKER]", help="Worker id.", show_default=False)] = None,
+    account: Annotated[
+        str | None, typer.Option("--account", help="The account whose workers are parked.", show_default=False)
+    ] = None,
+    why: Why = "",
+    as_json: AsJson = False,
+) -> None:
+    """End a hold, or with --account the parking of all workers that share a login or a limit."""
+    if (worker is None) == (account is None):
+        msg = "name a worker, or an account with --account"
+        raise Misuse(msg)
+    if account is not None:
+        _release_account(account, why=why, as_json=as_json)
+        return
+    worker = worker or ""
     with host_here() as host:
         found = host.worker(worker)
         was = host.ledger.record(worker).is_held
@@ -66,6 +80,15 @@ def release(worker: WorkerId, why: Why = "", as_json: AsJson = False) -> None:
             host.event("released", found, who=who(), why=why)
     words = f"{worker} is released" if was else f"{worker} was not held"
     _print([Changed(worker_id=worker, change="released" if was else "none", message=words)], as_json=as_json)
+
+
+def _release_account(account: str, *, why: str, as_json: bool) -> None:
+    from lifecycle.parking import close_breaker
+
+    with host_here() as host:
+        was = close_breaker(host, account, why=why or f"released by {who()}")
+    words = f"workers of {account} go on" if was else f"no worker is parked by account {account}"
+    _print([Changed(worker_id="", change="released" if was else "none", message=words)], as_json=as_json)
 
 
 def start(worker: WorkerId, why: Why = "", as_json: AsJson = False) -> None:

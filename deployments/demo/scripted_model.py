@@ -160,7 +160,8 @@ class _Exchange(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         if decided.fault is not None:
-            self._refuse(decided.fault, "rate limit reached" if decided.fault == 429 else "the scripted model failed")
+            words = {401: "invalid API key", 429: "rate limit reached"}.get(decided.fault, "the scripted model failed")
+            self._refuse(decided.fault, self.server.model.script.fault_words or words)
             return
         reply = completion(self.server.model.script.model, prompt, decided)
         try:
@@ -190,7 +191,7 @@ class _Exchange(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(payload)))
         if status == 429:
-            self.send_header("Retry-After", "1")
+            self.send_header("Retry-After", f"{self.server.model.script.retry_after:g}")
         self.end_headers()
         self.wfile.write(payload)
 

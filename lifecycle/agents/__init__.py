@@ -110,6 +110,13 @@ class Agent(Protocol):
         """Those of the agent's *tree*, parents first, that a TERM lets close their session cleanly."""
         ...
 
+    def account(self, worker: Worker) -> str | None:
+        """What the worker's limits and its login belong to, the same for all that share it; None where nobody knows.
+
+        A name for people and ledger: it tells which credential is used and never holds it.
+        """
+        ...
+
     def profile_of(self, process: Process) -> Path | None:
         """The profile that *process* runs on, if it is an agent of this kind."""
         ...

@@ -17,6 +17,7 @@ from lifecycle.errors import (
     ResumeRefused,
     ResumeUnanswered,
 )
+from lifecycle.failed_turn import TurnWatch
 from lifecycle.host import Host
 from lifecycle.notifying import notify
 from lifecycle.reading import ContextReading
@@ -37,14 +38,14 @@ def mark_healthy(host: Host, worker: Worker, prompt: ResumePrompt) -> Renewed:
 
     Raises:
         ResumeUnanswered, ResumeRefused, AgentGone
+        ParksHere: the turn ended without an answer; the session is reminded when that is over.
         BaselineTooLarge: the fresh session starts above the soft limit.
     """
     renewal = standing(host, prompt.renewal_id)
     if not renewal.phase.reached(Phase.PROVED):
         proof = acknowledgement(host, worker, renewal, prompt)
-        renewal = advance(
-            host, worker, standing(host, renewal.renewal_id), Phase.PROVED, acknowledgement=proof, delivery=None
-        )
+        proofs: dict[str, object] = {"acknowledgement": proof, "delivery": None, "parks": 0}
+        renewal = advance(host, worker, standing(host, renewal.renewal_id), Phase.PROVED, **proofs)
     if renewal.acknowledgement is None:
         msg = f"{worker.worker_id}: proved without an acknowledgement"
         raise ResumeUnanswered(msg, worker_id=worker.worker_id)
@@ -84,22 +85,26 @@ def _await_checkpoint(
     # A human who says "again" gives it the whole time anew.
     left = limit if renewal.ask_again else max(limit - (host.now() - latest.row.at), timedelta())
     quiet: list[float] = []
+    watch = TurnWatch(host, worker)
 
     def probe() -> tuple[Reply | None, Checkpoint | CheckpointRefused] | None:
         look = host.look(worker)
         reply = agent.find_reply(worker, latest.row, latest.text)
+        if look.state in GONE:
+            said = "answered, and ended at once" if reply else "ended before it answered"
+            msg = f"{worker.worker_id}: the new agent {said}"
+            raise AgentGone(msg, worker_id=worker.worker_id, evidence=look.evidence())
         if reply is not None:
             read = _read(reply, renewal, worker)
             refused = isinstance(read, CheckpointRefused) and read.reason != "checkpoint_wrong_renewal"
             return (None, read) if refused and may_remind else (reply, read)
-        if look.state in GONE:
-            msg = f"{worker.worker_id}: the new agent ended before it answered"
-            raise AgentGone(msg, worker_id=worker.worker_id, evidence=look.evidence())
         host.progress(worker.worker_id, f"waits for the new session's answer ({look.state})")
         if look.state is not PaneState.READY:
             quiet.clear()
             return None
         quiet.append(host.clock.monotonic())
+        if not renewal.ask_again:
+            watch.see(look)
         late = renewal.ask_again or quiet[-1] - quiet[0] >= REMIND_AFTER.total_seconds()
         return (None, CheckpointRefused("no answer", worker_id=worker.worker_id)) if late and may_remind else None
 

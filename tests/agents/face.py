@@ -108,6 +108,18 @@ class Face:
         return " │ ".join(parts)
 
 
+def failure(summary: str) -> list[str]:
+    """What Hermes draws below a turn that its provider did not answer; nothing where there is no *summary*."""
+    if not summary:
+        return []
+    if "401" in summary:
+        head = [f"❌ Non-retryable error (HTTP 401): {summary}", "❌ Non-retryable client error (HTTP 401). Aborting."]
+        return [*head, "   💡 Your API key was rejected by the provider. Check:"]
+    ended = "Rate limited" if "429" in summary else "API failed"
+    box = [" ─  ⚕ Hermes  " + "─" * 40, f"     API call failed after 3 retries: {summary}", " " + "─" * 54]
+    return [f"❌ {ended} after 3 retries — {summary}", f"   💀 Final error: {summary}", *box]
+
+
 def _wrapped(text: str, width: int) -> list[str]:
     rows = []
     for line in text.split("\n"):

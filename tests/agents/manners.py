@@ -20,7 +20,7 @@ Handoff = Literal[
     "no_file",  # a checkpoint, and no draft
     "thin",  # a draft of one sentence
     "silent",  # the turn never ends
-    "mute",  # the turn ends without an assistant row, as after an API failure
+    "mute",  # the turn ends without an assistant row, as after an API failure; *trouble* says why
     "dialog",  # an approval box opens; whoever answers it gets a good handoff
     "works_on",  # a good handoff, and then another turn of work
     "die",
@@ -40,7 +40,9 @@ class Manners:
 
     *failed_starts*: so many starts, counted in `starts` in the profile, end at once with status 1.
     *lost_enters*: so many Enters do nothing. *lost_pastes*: so many pastes vanish. *exit_seconds*: from a TERM or
-    HUP to the end. *tokens_per_turn* is what a turn adds to a context that begins with *baseline*.
+    HUP to the end.
+    *fails*: every turn is mute. *trouble* is what the provider said, drawn below a mute turn. *tokens_per_turn* is
+    what a turn adds to a context that begins with *baseline*.
     """
 
     start_delay: float = 0.0
@@ -60,6 +62,8 @@ class Manners:
     lost_enters: int = 0
     lost_pastes: int = 0
     next_action: str = ""
+    fails: bool = False
+    trouble: str = ""
 
 
 def read_manners(path: Path) -> Manners:

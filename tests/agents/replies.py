@@ -39,6 +39,8 @@ def labelled(text: str, label: str) -> str:
 def plan(text: str, manners: Manners, *, again: bool) -> list[Step]:
     """The steps of a turn. *again* says that this renewal was prompted in the same way before."""
     marker = text.split(maxsplit=1)[0].rstrip(":")
+    if manners.fails:
+        return [Step(manners.turn_seconds, "mute")]
     if marker == "CONTEXT_HANDOFF_REQUIRED":
         return _handoff(text, manners, again)
     if marker == "RESUME_AFTER_HANDOFF":

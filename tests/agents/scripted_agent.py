@@ -16,7 +16,7 @@ import time
 from collections import deque
 from pathlib import Path
 
-from tests.agents.face import Face
+from tests.agents.face import Face, failure
 from tests.agents.manners import Manners, read_manners
 from tests.agents.records import Records
 from tests.agents.replies import FOREVER, Step, labelled, orders_in, plan
@@ -104,7 +104,7 @@ class Agent:
         elif step.act == "wake":
             self.queue.append(step.text)
         elif step.act == "mute":
-            self.face.say("❌ API failed after 3 retries")
+            self.face.say(*failure(self.manners.trouble))
         elif step.act == "say":
             self.records.api_call(self.tokens or 0, len(step.text) // 4)
             self.records.assistant(step.text)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lifecycle.agents.hermes import digest, face, launching, sending, transcript, turn
+from lifecycle.agents.hermes import accounts, digest, face, launching, sending, transcript, turn
 from lifecycle.agents.hermes.reading import ContextReader
 from lifecycle.launch import LaunchSpec
 from lifecycle.processes import Process, ProcessId
@@ -26,6 +26,9 @@ class HermesAgent:
 
     def is_agent(self, process: Process, worker: Worker) -> bool:
         return launching.is_agent(process, worker.profile)
+
+    def account(self, worker: Worker) -> str | None:
+        return accounts.account(worker.profile)
 
     def profile_of(self, process: Process) -> Path | None:
         return launching.profile_of(process)

@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
+from pydantic import Field
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -76,6 +77,23 @@ def read_setup(profile: Path) -> ModelSetup:
         compacts=str(compression.get("enabled", True)).lower() in {"true", "1", "yes"},
         share=float(share) if isinstance(share, int | float) and 0 < share <= 1 else DEFAULT_SHARE,
     )
+
+
+class Address(Value):
+    """Whom the profile asks, and with which key where the configuration itself holds it. The key goes nowhere else."""
+
+    provider: str
+    base_url: str = ""
+    api_key: str = Field("", repr=False)
+
+
+def read_address(profile: Path) -> Address | None:
+    """Whom the profile's model is asked from; None where config.yaml names neither provider nor address."""
+    model = _table(_load(profile / "config.yaml").get("model"))
+    provider, base_url = _text(model.get("provider")), (_text(model.get("base_url")) or "").rstrip("/")
+    if not provider and not base_url:
+        return None
+    return Address(provider=provider or "custom", base_url=base_url, api_key=_text(model.get("api_key")) or "")
 
 
 def _custom(providers: object, model: str | None, address: str | None) -> int | None:

@@ -15,11 +15,17 @@ SESSION_LIMIT = "Hermes is at the active session limit"
 """`max_concurrent_sessions` is reached: the cli exits, the TUI stays and looks ready."""
 
 _TROUBLE = re.compile(
-    r"(?:❌|API call failed after|🔐.*\b401\b|Rate limited after|Billing or credits exhausted|Non-retryable).*"
+    r"\s*┊?\s*(?P<words>(?:❌|API call failed after \d|🔐.*\b401\b|Rate limited after \d|Billing or credits exhausted"
+    r"|⏳ Nous Portal rate limit active|Non-retryable|HTTP [45]\d\d: ).*)"
 )
-"""Lines of agent/conversation_loop.py that end a turn without an answer."""
+"""Lines of agent/conversation_loop.py that end a turn without an answer; Hermes's own, at the start of a line."""
+
+_ASKED = ("● ", " ❯ ")
+_ANSWERED = "╭─ ⚕ Hermes"
 
 _LAST_LINES = 30
+_WRAPPED = 6
+"""Rows of a notice that is too long for one."""
 
 
 def look(profile_name: str, screen: Screen, agent: Process | None) -> PaneLook:
@@ -68,14 +74,31 @@ def face_of(screen: Screen, agent: Process | None) -> Face:
 
 
 def _notice(transcript: tuple[str, ...]) -> str:
-    """The line that says why the last turn ended without an answer; empty once a later one was answered."""
-    for line in reversed(transcript[-_LAST_LINES:]):
-        if trouble := _TROUBLE.search(line):
-            return trouble[0].strip()
-        if line.startswith(("╭─ ⚕ Hermes", "● ", " ❯ ")) or _is_answer(line):
-            return ""
-    return ""
+    """The words in which Hermes says why the last turn ended without an answer; empty where it does not.
+
+    What a person or the worker wrote is passed over: both may well talk of a failed call or of a 401 (O1).
+    """
+    lines = _since_last_message(transcript[-_LAST_LINES:])
+    at = max((index for index, line in enumerate(lines) if _TROUBLE.match(line)), default=None)
+    if at is None:
+        return ""
+    match = _TROUBLE.match(lines[at])
+    words = [match["words"].strip()] if match else []
+    for line in lines[at + 1 : at + 1 + _WRAPPED]:
+        if not line.startswith("    "):
+            break
+        words.append(line.strip())
+    return " ".join(words)
 
 
-def _is_answer(line: str) -> bool:
-    return line.startswith(" ┊  ")
+def _since_last_message(lines: tuple[str, ...]) -> list[str]:
+    """What stands behind the last message of the person, and behind the last answer in a box."""
+    asked = max((index for index, line in enumerate(lines) if line.startswith(_ASKED)), default=-1)
+    answered = max((index for index, line in enumerate(lines) if line.startswith(_ANSWERED)), default=-1)
+    begin = max(asked, answered) + 1
+    ends = "╰" if answered > asked else "─" * 10
+    boxed = answered > asked or (asked >= 0 and lines[asked].startswith("● "))
+    if boxed:
+        closed = next((index for index in range(begin, len(lines)) if lines[index].startswith(ends)), len(lines))
+        begin = closed + 1
+    return list(lines[begin:])
