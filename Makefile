@@ -9,11 +9,12 @@ export AFRESH_TEST_HERMES ?= $(CURDIR)/.agent/bin/hermes
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHON
 
-.PHONY: help demo test check check-static format install pins clean
+.PHONY: help demo test faults check check-static format install pins clean
 
 help:
 	@echo "make demo          renew a worker before your eyes"
 	@echo "make test          run the tests (ARGS=tests/lifecycle for some of them)"
+	@echo "make faults        play the whole matrix of faults and write build/faults.json (ARGS=\"--only hermes --jobs 1\")"
 	@echo "make check         formatting, lint, types, import contracts, tests"
 	@echo "make check-static  the same without the tests"
 	@echo "make format        format the code and mend what the linter can"
@@ -26,6 +27,9 @@ demo: .venv/installed .agent/installed
 
 test: .venv/installed .agent/installed
 	@$(BIN)/pytest -q $(ARGS)
+
+faults: .venv/installed .agent/installed
+	@$(BIN)/python -m tests.faults $(ARGS)
 
 check: check-static test
 

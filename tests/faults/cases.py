@@ -1,0 +1,15 @@
+"""All cases of the matrix."""
+
+from __future__ import annotations
+
+from tests.faults import cases_agent, cases_fleet, cases_hermes, cases_machine, cases_signals, cases_tmux
+from tests.faults.case import Case
+
+CASES: list[Case] = [
+    *cases_signals.CASES,
+    *cases_agent.CASES,
+    *cases_tmux.CASES,
+    *cases_machine.CASES,
+    *cases_fleet.CASES,
+    *cases_hermes.CASES,
+]

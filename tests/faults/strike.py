@@ -1,0 +1,38 @@
+"""Where and how a fault strikes in a flow process. Pure: `weaving` carries it out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Step = Literal["detect", "request", "parse", "persist", "stop", "respawn", "resume", "prove"]
+STEPS: tuple[Step, ...] = ("detect", "request", "parse", "persist", "stop", "respawn", "resume", "prove")
+
+Where = Literal["before", "inside", "after", "begun"]
+"""*inside*: right behind the step's side effect and before its proof is written. *begun*: in the middle of it."""
+
+WHERE: tuple[Where, ...] = ("before", "inside", "after")
+
+Act = Literal[
+    "KILL",  # the signal, from the process to itself
+    "INT",
+    "TERM",
+    "run",  # a program, with the text as its arguments for a shell
+    "full",  # no file of this process may grow from now on, as on a full disk
+    "clock",  # the wall clock jumps by so many seconds
+    "nap",  # both clocks jump by so many seconds, as for a process that did not run meanwhile
+]
+
+
+@dataclass(frozen=True)
+class Strike:
+    """One act at one place of one step. It happens once in the life of the process."""
+
+    act: Act
+    where: Where
+    step: Step
+    text: str = ""
+
+    def __str__(self) -> str:
+        words = {"KILL": "kill -9", "INT": "INT", "TERM": "TERM"}.get(self.act, f"{self.act} {self.text}".strip())
+        return f"{words} {self.where} {self.step}"
