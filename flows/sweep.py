@@ -89,7 +89,8 @@ def _act_on_one(host: Host, finding: Finding) -> Swept:
             outcome: Outcome = "blocked"
         case Action.HANDOFF:
             state = request_handoff_only(finding.worker_id, asked_by="sweep", return_state=True)
-            outcome = "requested" if state.name == "Stored" else "spared"
+            ends: dict[str, Outcome] = {"Stored": "requested", "Parked": "parked"}
+            outcome = ends.get(state.name or "", "spared")
         case _:
             state = request_checkpoint(finding.worker_id, asked_by="sweep", return_state=True)
             outcome = "requested" if state.name == "Requested" else "spared"
