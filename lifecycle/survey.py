@@ -173,10 +173,12 @@ def counted(
     state = reading.state(worker.policy)
     is_unknown = state is ContextState.UNKNOWN
     is_idle = pane.state not in WAITS_AS_BUSY and not pane.background
-    is_busy_over = state in OVER and not (is_idle and not (turn and (turn.delegating or turn.compacting)))
+    is_occupied = not is_idle or (turn is not None and (turn.delegating or turn.compacting))
+    # A look that read nothing neither begins nor ends a run: a locked database frees no busy worker.
+    busy_since = before.busy_since if is_unknown else (before.busy_since or now) if state in OVER else None
     changes: dict[str, object] = {
         "unknown_streak": before.unknown_streak + 1 if is_unknown else 0,
-        "busy_since": (before.busy_since or now) if is_busy_over else None,
+        "busy_since": busy_since if is_occupied else None,
     }
     mark = pane.stillness(turn.newest_row if turn else 0) if pane.state is PaneState.BUSY else ""
     same = mark and mark == before.still_mark
