@@ -106,8 +106,10 @@ def _in_a_place(host: Host, worker: Worker, opened: OpenedRenewal) -> Outcome:
     with ExitStack() as held_place:
 
         def is_free() -> bool:
-            host.progress(worker.worker_id, f"waits for one of the host's {places} places")
-            return held_place.enter_context(one_of(host.settings.home / "locks", places))
+            free = held_place.enter_context(one_of(host.settings.home / "locks", places))
+            if not free:
+                host.progress(worker.worker_id, f"waits for one of the host's {places} places")
+            return free
 
         try:
             wait_until(is_free, PLACE_WITHIN, host.clock, every=timedelta(seconds=1))
