@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-import lifecycle.ledger
+import lifecycle.ledger_file
 from lifecycle.errors import LedgerError, RenewalInProgress
 from lifecycle.ledger import Ledger, StoredHandoff
 from lifecycle.reading import ContextReading, Source
@@ -146,7 +146,7 @@ def test_a_writer_waits_for_another_one(path: Path) -> None:
 def test_a_ledger_that_stays_locked_is_an_error_and_reading_goes_on(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lifecycle.ledger, "BUSY", timedelta(seconds=0.2))
+    monkeypatch.setattr(lifecycle.ledger_file, "BUSY", timedelta(seconds=0.2))
     with LedgerProcess() as other, Ledger(path) as ledger:
         ledger.remember("builder", generation=3)
         other.ask("use", path=str(path))
