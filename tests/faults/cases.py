@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from tests.faults import cases_agent, cases_fleet, cases_hermes, cases_machine, cases_signals, cases_tmux
+from tests.faults import (
+    cases_agent,
+    cases_documents,
+    cases_fleet,
+    cases_hermes,
+    cases_lives,
+    cases_machine,
+    cases_panes,
+    cases_signals,
+    cases_tmux,
+)
 from tests.faults.case import Case
 
 CASES: list[Case] = [
     *cases_signals.CASES,
     *cases_agent.CASES,
+    *cases_lives.CASES,
     *cases_tmux.CASES,
+    *cases_panes.CASES,
     *cases_machine.CASES,
+    *cases_documents.CASES,
     *cases_fleet.CASES,
     *cases_hermes.CASES,
 ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 Step = Literal["detect", "request", "parse", "persist", "stop", "respawn", "resume", "prove"]
@@ -36,3 +38,12 @@ class Strike:
     def __str__(self) -> str:
         words = {"KILL": "kill -9", "INT": "INT", "TERM": "TERM"}.get(self.act, f"{self.act} {self.text}".strip())
         return f"{words} {self.where} {self.step}"
+
+
+PROGRAM = f"cd {Path(__file__).parents[2]} && {sys.executable} -m tests.faults."
+"""How a shell starts one of the small programs here."""
+
+
+def run_at(where: Where, step: Step, command: str) -> Strike:
+    """A program that runs while the flow process waits for it."""
+    return Strike("run", where, step, command)
