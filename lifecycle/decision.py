@@ -184,14 +184,10 @@ _STANDING: tuple[_Row, ...] = (_unmanaged, _held, _blocked, _parked, _open, _coo
 # Rows that call a human, or find nothing that could be acted on.
 
 
-def _cut_off(case: Case) -> Decision | None:
-    if not case.is_cut_off:
-        return None
-    return Decision(action=Action.START, reason="it went down with its host, which has rebooted")
-
-
 def _absent(case: Case) -> Decision | None:
     name = case.worker.worker_id
+    if case.is_cut_off:
+        return Decision(action=Action.START, reason="it went down with its host, which has rebooted")
     match case.pane.state:
         case PaneState.ABSENT:
             return _none(f"its pane is gone; afresh start {name} starts it", notice="absent")
@@ -232,7 +228,6 @@ def _looping(case: Case) -> Decision | None:
 
 
 _GUARDS: tuple[_Row, ...] = (
-    _cut_off,
     _absent,
     _dialog,
     _unreadable,
