@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.faults.case import Case, renew_and_recover
 from tests.faults.cases_tmux import nothing_happens
 from tests.faults.play import Expectation, Play
-from tests.faults.strike import run_at
+from tests.faults.strike import Step, run_at
 
 _THINKING = {"handoff_seconds": 1.5, "resume_seconds": 1.5}
 """The strike comes before the answer."""

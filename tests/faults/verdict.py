@@ -91,7 +91,7 @@ def _false_typing(play: Play) -> str:
     if not play.expect.bystander_dies:
         if play.bystander.rows() != play.neighbour_rows:
             return "the neighbour's transcript has grown"
-        if not play.bystander.is_ready():
+        if play.watch.living(play.bystander) and not play.bystander.is_ready():
             return "the neighbour's input line is not empty"
     shown = play.screen_of(play.window_pane)
     was_typed = play.sink.exists() and play.sink.read_text()
