@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
@@ -12,7 +13,6 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from http.client import HTTPException
 from typing import NamedTuple
 
 from lifecycle.redaction import redact
@@ -79,7 +79,7 @@ def _post(address: str, payload: bytes) -> str:
             return f"answered {error.code} {error.reason}"
     except urllib.error.URLError as error:
         return f"cannot be reached: {error.reason}"
-    except (OSError, HTTPException) as error:
+    except (OSError, http.client.HTTPException) as error:
         return f"broke off: {type(error).__name__}"
     except ValueError:
         return "its address cannot be used"

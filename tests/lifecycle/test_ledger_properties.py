@@ -144,7 +144,7 @@ def test_two_processes_in_any_interleaving_keep_the_ledgers_promises() -> None:
         run_state_machine_as_test(
             Both,
             settings=settings(
-                max_examples=40,
+                max_examples=25,
                 stateful_step_count=30,
                 deadline=None,
                 suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
@@ -306,7 +306,7 @@ def fresh_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     due=st.sampled_from([True, True, True, False]),
     fails_at=st.none() | st.none() | st.sampled_from([*Phase][1:]),
