@@ -207,6 +207,7 @@ def test_nothing_is_typed_into_an_approval_dialog_and_a_human_is_told_once(scene
     kept = scene.stage.cwd / "seeds"
     kept.mkdir()
     scene.begin(f"[[tokens 70000]] {_tool(f'rm -rf {kept}')}", PaneState.DIALOG)
+    scene.stage.wait(lambda: "Deny" in scene.look().dialog, 10, "the whole dialog")
     rows, dialog = scene.stage.rows(), scene.look().dialog
 
     assert scene.sweep() == []
