@@ -14,8 +14,9 @@ from flows.recovery import go_on
 from flows.runs import Due, Outcome, Swept, renew_all
 from lifecycle.decision import Action
 from lifecycle.ending import block_outright, find_proof
+from lifecycle.errors import RenewalInProgress
 from lifecycle.host import Host
-from lifecycle.lock import is_held
+from lifecycle.lock import held, is_held
 from lifecycle.settings import load_settings
 from lifecycle.shield import signals_heard
 from lifecycle.survey import Finding, survey
@@ -85,8 +86,7 @@ def _due(finding: Finding) -> Due:
 def _act_on_one(host: Host, finding: Finding) -> Swept:
     match finding.decision.action:
         case Action.BLOCK:
-            block_outright(host, finding.worker, finding.decision, finding.reading)
-            outcome: Outcome = "blocked"
+            outcome: Outcome = _block(host, finding)
         case Action.HANDOFF:
             state = request_handoff_only(finding.worker_id, asked_by="sweep", return_state=True)
             ends: dict[str, Outcome] = {"Stored": "requested", "Parked": "parked"}
@@ -100,3 +100,12 @@ def _act_on_one(host: Host, finding: Finding) -> Swept:
         outcome=outcome,
         reason=finding.decision.reason,
     )
+
+
+def _block(host: Host, finding: Finding) -> Outcome:
+    try:
+        with held(host.paths(finding.worker).lock, worker_id=finding.worker_id):
+            block_outright(host, finding.worker, finding.decision, finding.reading)
+    except RenewalInProgress:
+        return "spared"
+    return "blocked"

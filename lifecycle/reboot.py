@@ -9,7 +9,7 @@ from lifecycle.errors import ContextUnreadable
 from lifecycle.handoff import read_handoff
 from lifecycle.host import Host
 from lifecycle.ledger import StoredHandoff
-from lifecycle.prompts import OUR_MARKERS, one_line
+from lifecycle.prompts import is_ours, one_line
 from lifecycle.renewal import ParsedHandoff, Renewal
 from lifecycle.synthesis import synthesize
 from lifecycle.transcript import Digest, ToolCall
@@ -109,9 +109,9 @@ def _digest(host: Host, worker: Worker) -> tuple[Digest, str]:
 
 def _since_handoff(found: Digest) -> list[str]:
     """What people asked behind our last request for a handoff; everything where there was none."""
-    ours = [at for at, text in enumerate(found.requests) if text.startswith(OUR_MARKERS)]
+    ours = [at for at, text in enumerate(found.requests) if is_ours(text)]
     later = found.requests[ours[-1] + 1 :] if ours else found.requests
-    return [text for text in later or found.requests if not text.startswith(OUR_MARKERS)]
+    return [text for text in later or found.requests if not is_ours(text)]
 
 
 def _is_background(call: ToolCall) -> bool:
