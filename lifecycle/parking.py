@@ -117,6 +117,8 @@ def heed_accounts(host: Host, seen: Sequence[tuple[Worker, PaneLook, TurnState |
         for worker, look, turn in seen
         if turn is not None and (breaker := _shown(host, worker, look, turn)) is not None
     ]
+    if not host.ledger.breakers(host.now()):
+        return any(opened)
     closed = [
         close_breaker(host, breaker.account, why=f"{worker.worker_id} was answered at {turn.newest_at:%H:%M:%S} UTC")
         for worker, _, turn in seen
