@@ -51,6 +51,8 @@ def answer(host: Host, worker: Worker, choice: Choice, *, who: str, why: str = "
     host.event("answered", worker, renewal.renewal_id, choice=choice.value, who=who, why=why)
     if choice in (Choice.DISMISS, Choice.HOLD):
         return _closed(host, worker, renewal, choice, why or f"{choice.value} by {who}")
+    if choice is Choice.RETRY and renewal.released and renewal.phase in (Phase.PARSED, Phase.SAVED):
+        return _asked_anew(host, worker, renewal)
     changes: dict[str, object] = {"block": None, "released": False, "respawns": 0, "reminder": None, "parks": 0}
     substitute: Literal["synthesize", "text"] | None = None
     if choice is Choice.USE_TEXT:
@@ -70,6 +72,18 @@ def answer(host: Host, worker: Worker, choice: Choice, *, who: str, why: str = "
         choice=choice,
         goes_on=True,
         message=f"renewal {renewal.renewal_id} goes on from {renewal.phase}",
+    )
+
+
+def _asked_anew(host: Host, worker: Worker, renewal: Renewal) -> Answered:
+    """The worker was told to carry on, so its handoff is no longer its newest word: a new renewal asks for one."""
+    close(host, worker, renewal, End.DISMISSED, "retried: a new renewal asks for a fresh handoff")
+    return Answered(
+        worker_id=worker.worker_id,
+        renewal_id=renewal.renewal_id,
+        choice=Choice.RETRY,
+        goes_on=True,
+        message=f"renewal {renewal.renewal_id} is closed; a new one asks for a fresh handoff",
     )
 
 

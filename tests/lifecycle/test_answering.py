@@ -174,6 +174,19 @@ def test_force_stops_a_worker_that_worked_on_after_its_handoff(host: Host, stage
     assert isinstance(renew(host), Renewed)
 
 
+def test_retry_of_a_worker_that_was_told_to_carry_on_asks_for_a_fresh_handoff(host: Host, stage: Stage) -> None:
+    blocked(host, stage, handoff="works_on")
+    stage.behave(handoff="good")
+    old = the_open(host).renewal_id
+
+    answered = decide(host, Choice.RETRY)
+
+    assert answered.goes_on
+    assert isinstance(renew(host), Renewed)
+    assert newest(host).renewal_id != old
+    assert host.ledger.renewal(old).end is End.DISMISSED
+
+
 def test_a_saved_handoff_is_not_replaced(host: Host, stage: Stage) -> None:
     placed = blocked(host, stage, handoff="works_on")
     assert (placed.reason, placed.phase) == ("handoff_outdated", Phase.SAVED)
