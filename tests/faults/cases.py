@@ -9,6 +9,7 @@ from tests.faults import (
     cases_hermes,
     cases_lives,
     cases_machine,
+    cases_memory,
     cases_panes,
     cases_signals,
     cases_tmux,
@@ -23,6 +24,7 @@ CASES: list[Case] = [
     *cases_panes.CASES,
     *cases_machine.CASES,
     *cases_documents.CASES,
+    *cases_memory.CASES,
     *cases_fleet.CASES,
     *cases_hermes.CASES,
 ]

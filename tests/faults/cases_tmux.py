@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
+import termios
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -43,6 +44,7 @@ def _half_typed(play: Play) -> None:
 def _attached(play: Play) -> Iterator[int]:
     """A person's terminal on the worker's session."""
     ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (51, 200))  # the window and the status line below it keep their size
     command = ["tmux", "-u", "-S", play.stage.ground.socket, "attach", "-t", f"={play.stage.session}"]
     environment = {name: play.stage.ground.environment[name] for name in ("PATH", "HOME", "LANG", "TERM")}
     client = subprocess.Popen(
