@@ -12,7 +12,6 @@ from enum import StrEnum
 from lifecycle.breaker import Breaker
 from lifecycle.case import Case
 from lifecycle.loops import REPEATS, find_loop
-from lifecycle.policy import Policy
 from lifecycle.reading import ContextReading, ContextState
 from lifecycle.record import WorkerRecord
 from lifecycle.screen import PaneLook, PaneState
@@ -90,30 +89,6 @@ def decide(
     due = _first(_GUARDS, case) or _noticing_repeats(case, _first(_CARE, case) or _nothing(case))
     automatic = worker.automatic if record.automatic is None else record.automatic
     return _noticing_stillness(case, due if automatic or forced else _withheld(due, worker.worker_id))
-
-
-def recommended_action(state: ContextState) -> str:
-    """What to tell a person or an orchestrator, in the reference system's words where it has any."""
-    return _RECOMMENDED[state]
-
-
-_RECOMMENDED = {
-    ContextState.HEALTHY: "Continue normally.",
-    ContextState.WATCH: "Monitor context; request concise checkpoint soon.",
-    ContextState.HANDOFF_REQUIRED: "Request durable handoff before assigning more work.",
-    ContextState.RENEW_REQUIRED: "Renew worker after handoff; avoid new work until restarted.",
-    ContextState.UNKNOWN: "Find out why the context cannot be read; do not count the worker as healthy.",
-    ContextState.NO_SESSION: "Nothing to do; the worker has no session yet.",
-}
-
-
-def accepts_work(reading: ContextReading, record: WorkerRecord, policy: Policy) -> bool:
-    """Whether new work may be given to the worker. An unreadable worker takes none."""
-    if record.is_held or record.open_renewal is not None:
-        return False
-    if record.parked_until is not None and record.parked_until > reading.at:
-        return False
-    return reading.state(policy) in {ContextState.HEALTHY, ContextState.WATCH, ContextState.NO_SESSION}
 
 
 _Row = Callable[[Case], Decision | None]

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from lifecycle.decision import recommended_action
+from lifecycle.advice import recommended_action
 from lifecycle.host import Host
 from lifecycle.policy import Limits
 from lifecycle.record import WorkerRecord

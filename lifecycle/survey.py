@@ -6,8 +6,9 @@ import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from lifecycle.advice import accepts_work
 from lifecycle.breaker import Breaker
-from lifecycle.decision import Action, Decision, accepts_work, decide
+from lifecycle.decision import Action, Decision, decide
 from lifecycle.errors import ContextUnreadable, LaunchUnknown, TerminalError
 from lifecycle.host import Host
 from lifecycle.incidents import tell_reboot, tell_server_gone

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifecycle.decision import Action, Decision, accepts_work, decide, recommended_action
+from lifecycle.advice import accepts_work, recommended_action
+from lifecycle.decision import Action, Decision, decide
 from lifecycle.policy import Policy
 from lifecycle.reading import ContextReading, ContextState, Source
 from lifecycle.record import WorkerRecord
