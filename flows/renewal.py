@@ -11,14 +11,14 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
+from lifecycle.decision import Action
 from lifecycle.ending import block, close
 from lifecycle.errors import ApiFailure, LifecycleError, Misuse, NotNow, ParksHere, RenewalInProgress
 from lifecycle.host import Host
 from lifecycle.lock import held, one_of
 from lifecycle.parking import is_hopeless, park, resting
-from lifecycle.renewal import Blocked, End, OpenedRenewal, Outcome, Parked, Renewal, Renewed, Spared
+from lifecycle.renewal import Blocked, End, OpenedRenewal, Outcome, Parked, Renewal, Renewed, Spared, Stored
 from lifecycle.settings import load_settings
-from lifecycle.shield import bringing_back_first
 from lifecycle.waiting import DeadlinePassed, wait_until
 from lifecycle.worker import Worker
 from tasks.handoff import detect_context_pressure, parse_checkpoint, persist_handoff, request_handoff
@@ -59,25 +59,38 @@ def renew_worker(
 
 
 def renew(
-    host: Host, worker: Worker, *, forced: bool, by_hand: bool, why: str, asked_at: datetime | None = None
+    host: Host,
+    worker: Worker,
+    *,
+    forced: bool,
+    by_hand: bool,
+    why: str,
+    wanted: Action = Action.RENEW,
+    asked_at: datetime | None = None,
 ) -> Outcome:
-    """The renewal, with its errors turned into a rest or a block. The caller holds the worker's lock."""
+    """The renewal, or with *wanted* HANDOFF its first half; errors turn into a rest or a block.
+
+    The caller holds the worker's lock.
+    """
     parked = resting(host, worker)
     if parked is not None:
         return parked
     try:
-        opened = detect_context_pressure(
-            host,
-            worker,
-            forced=forced,
-            by_hand=by_hand,
-            why=why,
-            flow_run_id=str(flow_run.id or ""),
-            asked_at=asked_at,
-        )
-        if isinstance(opened, Spared):
-            return opened
-        return _in_a_place(host, worker, opened)
+        with ExitStack() as place:
+            if not _takes_place(host, worker, place):
+                reason = f"none of the {host.settings.max_parallel_renewals} places was free; the next sweep comes back"
+                return Spared(worker_id=worker.worker_id, reason=reason)
+            opened = detect_context_pressure(
+                host,
+                worker,
+                forced=forced,
+                by_hand=by_hand,
+                why=why,
+                flow_run_id=str(flow_run.id or ""),
+                wanted=wanted,
+                asked_at=asked_at,
+            )
+            return opened if isinstance(opened, Spared) else eight_steps(host, worker, opened)
     except (Misuse, RenewalInProgress):
         raise
     except LifecycleError as error:
@@ -101,30 +114,30 @@ def rest(host: Host, worker: Worker, renewal: Renewal, error: ParksHere) -> Park
     return block(host, worker, renewal, failed)
 
 
-def _in_a_place(host: Host, worker: Worker, opened: OpenedRenewal) -> Outcome:
+def _takes_place(host: Host, worker: Worker, place: ExitStack) -> bool:
+    """Take one of the host's places before the worker is looked at: what is decided there is acted on at once."""
     places = host.settings.max_parallel_renewals
-    with ExitStack() as held_place:
 
-        def is_free() -> bool:
-            free = held_place.enter_context(one_of(host.settings.home / "locks", places))
-            if not free:
-                host.progress(worker.worker_id, f"waits for one of the host's {places} places")
-            return free
+    def is_free() -> bool:
+        free = place.enter_context(one_of(host.settings.home / "locks", places))
+        if not free:
+            host.progress(worker.worker_id, f"waits for one of the host's {places} places")
+        return free
 
-        try:
-            wait_until(is_free, PLACE_WITHIN, host.clock, every=timedelta(seconds=1))
-        except DeadlinePassed:
-            reason = f"none of the {places} places was free; the next sweep goes on"
-            return Spared(worker_id=worker.worker_id, reason=reason)
-        return eight_steps(host, worker, opened)
+    try:
+        return wait_until(is_free, PLACE_WITHIN, host.clock, every=timedelta(seconds=1))
+    except DeadlinePassed:
+        return False
 
 
-def eight_steps(host: Host, worker: Worker, opened: OpenedRenewal) -> Renewed:
-    """Each step takes the proof that only the one before it can give."""
+def eight_steps(host: Host, worker: Worker, opened: OpenedRenewal) -> Renewed | Stored:
+    """Each step takes the proof that only the one before it can give. A handoff that is only stored ends half-way."""
     asked = request_handoff(host, worker, opened)
     parsed = parse_checkpoint(host, worker, asked)
     saved = persist_handoff(host, worker, parsed)
-    with bringing_back_first():
+    if host.ledger.renewal(opened.renewal_id).purpose == "handoff":
+        return Stored(renewal=close(host, worker, host.ledger.renewal(opened.renewal_id), End.SPARED, "handoff only"))
+    with host.bringing_back():
         stopped = stop_worker(host, worker, saved)
         running = respawn_worker(host, worker, stopped)
     prompt = send_resume_prompt(host, worker, running, saved)
@@ -141,5 +154,7 @@ def state_of(outcome: Outcome) -> State[Any]:
         case Parked(until=until, why=why):
             until_then = f"until {until:%Y-%m-%d %H:%M} UTC: " if until else ""
             return Completed(name="Parked", message=f"{outcome.worker_id}: parked {until_then}{why}")
+        case Stored(renewal=renewal):
+            return Completed(name="Stored", message=str(renewal.saved.archive if renewal.saved else ""))
         case Spared(reason=reason):
             return Completed(name="Spared", message=reason)

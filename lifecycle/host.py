@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 
 from pydantic import JsonValue
@@ -22,6 +22,7 @@ from lifecycle.reading import ContextReading
 from lifecycle.roster import find_worker, load_workers
 from lifecycle.screen import PaneLook, PaneState
 from lifecycle.settings import Settings
+from lifecycle.shield import bringing_back_first
 from lifecycle.terminal import Terminal
 from lifecycle.transcript import TurnState
 from lifecycle.waiting import Clock, SystemClock
@@ -53,6 +54,7 @@ class Host:
         self.clock = clock or SystemClock()
         self.ledger = Ledger(settings.ledger_path)
         self.progress = progress or _LoggedProgress()
+        self._down = ExitStack()
         self._terminals: dict[str | None, Terminal] = {}
 
     @classmethod
@@ -66,6 +68,18 @@ class Host:
             yield host
         finally:
             host.ledger.close()
+
+    @contextmanager
+    def bringing_back(self) -> Iterator[None]:
+        """Around stop and start: from `worker_goes_down` on, the first INT or TERM waits for the end of the block."""
+        try:
+            yield
+        finally:
+            self._down.close()
+
+    def worker_goes_down(self) -> None:
+        """From here until the end of `bringing_back` the worker is down, or about to be."""
+        self._down.enter_context(bringing_back_first())
 
     def now(self) -> datetime:
         return self.clock.now()

@@ -184,6 +184,10 @@ class Renewal(Value):
     opened_at: datetime
     updated_at: datetime
     forced: bool = False
+    purpose: Literal["renew", "handoff"] = "renew"
+    """`handoff` is only stored: nothing is ever stopped for it."""
+    by_hand: bool = False
+    """An operator ordered it, so it needs no `automatic`."""
     why: str = ""
     end: End | None = None
     end_reason: str = ""
@@ -275,6 +279,13 @@ class Renewed(Value):
     renewal: Renewal
 
 
+class Stored(Value):
+    """The handoff was asked for and saved; the worker works on."""
+
+    kind: Literal["stored"] = "stored"
+    renewal: Renewal
+
+
 class Spared(Value):
     """Ended with nothing done because it was no longer needed or allowed."""
 
@@ -298,7 +309,7 @@ class Parked(Value):
     why: str
 
 
-Outcome = Annotated[Renewed | Spared | Blocked | Parked, Field(discriminator="kind")]
+Outcome = Annotated[Renewed | Stored | Spared | Blocked | Parked, Field(discriminator="kind")]
 
 
 class OpenedRenewal(Value):

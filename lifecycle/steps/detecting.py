@@ -41,6 +41,9 @@ def detect_context_pressure(
     """
     record = host.ledger.record(worker.worker_id)
     if record.open_renewal is not None:
+        unwanted = _no_longer_wanted(host, worker, record, record.open_renewal, by_hand=by_hand or forced)
+        if unwanted is not None:
+            return unwanted
         taken_up = take_up(host, worker, record, flow_run_id)
         if taken_up is not None:
             return taken_up
@@ -61,6 +64,8 @@ def detect_context_pressure(
         updated_at=now,
         phase_times={"opened": now},
         forced=forced,
+        purpose="handoff" if wanted is Action.HANDOFF else "renew",
+        by_hand=by_hand or forced,
         why=why or finding.decision.reason,
         flow_run_id=flow_run_id,
         taken_up_by=(flow_run_id,) if flow_run_id else (),
@@ -101,6 +106,22 @@ def take_up(host: Host, worker: Worker, record: WorkerRecord, flow_run_id: str |
         if not renewal.phase.reached(Phase.PARSED):
             renewal = amend(host, renewal, substitute="reboot", delivery=None)
     return _opened(_preflight(host, worker, renewal) if renewal.launch is None else renewal)
+
+
+def _no_longer_wanted(
+    host: Host, worker: Worker, record: WorkerRecord, renewal: Renewal, *, by_hand: bool
+) -> Spared | None:
+    """Why an open renewal may not go on: what an operator said since counts, until the worker is down for it."""
+    if renewal.block is not None or renewal.has_stopped_worker:
+        return None
+    if record.is_held:
+        return Spared(worker_id=worker.worker_id, reason=f"held ({record.held_why}); nothing is typed or stopped")
+    automatic = worker.automatic if record.automatic is None else record.automatic
+    if by_hand or renewal.by_hand or automatic:
+        return None
+    reason = "automatic renewal was switched off while it was open"
+    close(host, worker, renewal, End.SPARED, reason)
+    return Spared(worker_id=worker.worker_id, reason=reason)
 
 
 def _done_already(host: Host, worker: Worker, flow_run_id: str | None, asked_at: datetime | None) -> str:

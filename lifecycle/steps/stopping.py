@@ -29,8 +29,15 @@ def stop_worker(host: Host, worker: Worker, saved: SavedHandoff) -> StoppedSessi
     renewal = standing(host, saved.renewal_id)
     if renewal.phase.reached(Phase.STOPPED) and renewal.stopped is not None:
         return renewal.stopped
+    if renewal.purpose == "handoff":
+        msg = f"{renewal.renewal_id} only stores a handoff; nothing is stopped for it"
+        raise NotNow(msg, worker_id=worker.worker_id)
     if renewal.phase is Phase.SAVED:
         renewal = _begin(host, worker, renewal, saved)
+    elif not renewal.forced and host.look(worker).state not in GONE:
+        # A run that died here had ended nothing yet; meanwhile the worker may have gone on.
+        _may_stop(host, worker, renewal, saved)
+    host.worker_goes_down()
     if renewal.launch is None:
         msg = f"{worker.worker_id}: nobody recorded how it is started"
         raise LaunchUnknown(msg, worker_id=worker.worker_id)
@@ -39,6 +46,10 @@ def stop_worker(host: Host, worker: Worker, saved: SavedHandoff) -> StoppedSessi
     if survivors:
         pids = ", ".join(str(identity.pid) for identity in survivors)
         msg = f"{worker.worker_id}: still alive after KILL: {pids}"
+        raise NotStopped(msg, worker_id=worker.worker_id, evidence=look.evidence())
+    other = living_elsewhere(host, worker)
+    if other is not None:
+        msg = f"{worker.worker_id}: another agent of this profile runs (process {other.pid}); no second one is started"
         raise NotStopped(msg, worker_id=worker.worker_id, evidence=look.evidence())
     screen = look.screen
     stopped = StoppedSession(
@@ -61,8 +72,10 @@ def _begin(host: Host, worker: Worker, renewal: Renewal, saved: SavedHandoff) ->
     look = host.look(worker)
     _refuse_second(host, worker, renewal, look)
     if look.state not in GONE and not renewal.forced:
-        _may_stop(host, worker, saved)
-        look = host.look(worker)
+        look = _may_stop(host, worker, renewal, saved)
+    if host.ledger.record(worker.worker_id).is_held:
+        msg = f"{worker.worker_id} was held meanwhile; it is not stopped"
+        raise NotNow(msg, worker_id=worker.worker_id)
     targets = _targets(host, worker, look)
     if look.screen is not None and look.state not in GONE:
         host.terminal(worker).keep_pane(look.screen.pane_id)
@@ -85,17 +98,28 @@ def _refuse_second(host: Host, worker: Worker, renewal: Renewal, look: PaneLook)
         raise kind(msg, worker_id=worker.worker_id, evidence=look.evidence()) from error
 
 
-def _may_stop(host: Host, worker: Worker, saved: SavedHandoff) -> None:
+def _may_stop(host: Host, worker: Worker, renewal: Renewal, saved: SavedHandoff) -> PaneLook:
+    """The look at an idle worker whose newest word is its handoff."""
     limit = host.settings.deadlines.idle_before_stop
     look = wait_idle(host, worker, limit)
     if look is None:
         busy = host.look(worker)
         msg = f"{worker.worker_id}: not idle within {limit.total_seconds():.0f} s after its handoff ({busy.state})"
         raise BusyTooLong(msg, worker_id=worker.worker_id, evidence=busy.evidence(), reason="not_idle")
-    turn = host.turn(worker, host.process(worker))
-    if saved.answered_row and turn.newest_row > saved.answered_row and turn.session_id == saved.session_id:
+    if saved.answered_row and not _is_newest_word(host, worker, renewal):
         msg = f"{worker.worker_id}: went on working after its handoff; the handoff is not its newest word"
         raise HandoffOutdated(msg, worker_id=worker.worker_id, evidence=look.evidence())
+    return look
+
+
+def _is_newest_word(host: Host, worker: Worker, renewal: Renewal) -> bool:
+    """Whether nothing was said or done since the answer, which is followed through compactions."""
+    asked = renewal.correction or renewal.request
+    if asked is None:
+        return True
+    reply = host.agent(worker).find_reply(worker, asked.row, asked.text)
+    turn = host.turn(worker, host.process(worker))
+    return reply is not None and (turn.session_id, turn.newest_row) == (reply.session_id, reply.row_id)
 
 
 def _targets(host: Host, worker: Worker, look: PaneLook) -> tuple[ProcessId, ...]:
@@ -112,7 +136,7 @@ def _end(host: Host, worker: Worker, renewal: Renewal) -> tuple[ProcessId, ...]:
     alive = [identity for identity in renewal.stopping if find(identity)]
     if not alive:
         return ()
-    host.progress(worker.worker_id, f"ends {len(alive)} processes")
+    host.progress(worker.worker_id, f"ends {len(alive)} process{'' if len(alive) == 1 else 'es'}")
     # Children that the agent started while it was ending are its processes too.
     grown = {process.identity for identity in alive for process in tree_of(identity.pid)}
     everything = tuple(dict.fromkeys((*renewal.stopping, *grown)))
