@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from lifecycle.coming_up import await_ready
 from lifecycle.errors import Misuse, NotReady, PreflightFailed
 from lifecycle.host import Host
 from lifecycle.launching import launch_of
-from lifecycle.screen import PaneLook, PaneState
-from lifecycle.waiting import DeadlinePassed, wait_until
+from lifecycle.screen import PaneState
 from lifecycle.worker import Worker
 
 DOWN = (PaneState.ABSENT, PaneState.EXITED)
@@ -38,26 +38,10 @@ def start_worker(host: Host, worker: Worker, *, who: str, why: str = "") -> str:
     host.terminal(worker).spawn(launch, session=worker.session, pane_id=pane)
     # It runs in this boot: should the operator end it before the next look, no sweep takes that for the reboot's work.
     host.ledger.remember(worker.worker_id, last_boot=host.boot_id(), was_alive=True)
-    _await_ready(host, worker)
+    if await_ready(host, worker) is None:
+        msg = f"{worker.worker_id}: it ended as soon as it was started; its pane shows why"
+        raise NotReady(msg, worker_id=worker.worker_id, evidence=host.look(worker).evidence())
     host.event("started", worker, who=who)
     words = f"{worker.worker_id} runs in tmux session {worker.session}"
     newest = next(iter(host.ledger.handoffs_of(worker.worker_id)), None)
     return f"{words}; it was told nothing, its last handoff is {newest.archive}" if newest else words
-
-
-def _await_ready(host: Host, worker: Worker) -> None:
-    def probe() -> PaneLook | None:
-        look = host.look(worker)
-        host.progress(worker.worker_id, f"waits for the input line ({look.state})")
-        return look if look.state is PaneState.READY or look.state in DOWN else None
-
-    limit = host.settings.deadlines.ready
-    try:
-        look = wait_until(probe, limit, host.clock)
-    except DeadlinePassed as error:
-        look = host.look(worker)
-        msg = f"{worker.worker_id}: started, but its input line did not come up within {limit} ({look.state})"
-        raise NotReady(msg, worker_id=worker.worker_id, evidence=look.evidence()) from error
-    if look.state in DOWN:
-        msg = f"{worker.worker_id}: it ended as soon as it was started; its pane shows why"
-        raise NotReady(msg, worker_id=worker.worker_id, evidence=look.evidence())

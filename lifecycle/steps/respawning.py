@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from lifecycle.coming_up import await_ready
 from lifecycle.delivery import GONE
 from lifecycle.errors import NotReady, TerminalError
 from lifecycle.host import Host
 from lifecycle.processes import tree_of
 from lifecycle.renewal import Phase, Renewal, RunningSession, StoppedSession
-from lifecycle.screen import PaneLook, PaneState
+from lifecycle.screen import PaneLook
 from lifecycle.steps.standing import advance, amend, standing
-from lifecycle.waiting import DeadlinePassed, wait_until
 from lifecycle.worker import Worker
 
 TRIES = 2
@@ -37,7 +37,7 @@ def respawn_worker(host: Host, worker: Worker, stopped: StoppedSession) -> Runni
                 host.ledger.remember(worker.worker_id, deaths=(*deaths, host.now()))
             renewal = amend(host, standing(host, renewal.renewal_id), respawns=renewal.respawns + 1)
             _spawn(host, worker, stopped, look)
-        ready = _await_ready(host, worker)
+        ready = await_ready(host, worker)
         if ready is not None:
             return _running(host, worker, renewal, stopped, ready)
 
@@ -49,27 +49,6 @@ def _spawn(host: Host, worker: Worker, stopped: StoppedSession, look: PaneLook) 
         host.terminal(worker).spawn(stopped.launch, session=worker.session, pane_id=pane)
     except TerminalError as error:
         raise NotReady(error.detail, worker_id=worker.worker_id, evidence=look.evidence()) from error
-
-
-def _await_ready(host: Host, worker: Worker) -> PaneLook | None:
-    """The READY look; None if the agent ended; an error if something else stands there when time is up."""
-    began = host.clock.monotonic()
-
-    def probe() -> PaneLook | None:
-        look = host.look(worker)
-        settled = host.clock.monotonic() - began > 1
-        ended = look.state in GONE and settled and look.agent_pid is None
-        host.progress(worker.worker_id, f"waits for the input line ({look.state})")
-        return look if look.state is PaneState.READY or ended else None
-
-    try:
-        look = wait_until(probe, host.settings.deadlines.ready, host.clock)
-    except DeadlinePassed as error:
-        look = host.look(worker)
-        seconds = host.settings.deadlines.ready.total_seconds()
-        msg = f"{worker.worker_id}: no input line within {seconds:.0f} s ({look.state})"
-        raise NotReady(msg, worker_id=worker.worker_id, evidence=look.evidence()) from error
-    return look if look.state is PaneState.READY else None
 
 
 def _running(host: Host, worker: Worker, renewal: Renewal, stopped: StoppedSession, look: PaneLook) -> RunningSession:

@@ -128,7 +128,7 @@ def test_a_missing_program_is_told_before_a_session_is_made(empty_stage: Stage) 
 def test_an_agent_that_never_shows_its_input_line_is_not_called_started(empty_stage: Stage) -> None:
     empty_stage.behave(never_ready=True)
     with host_of(empty_stage) as host:
-        with pytest.raises(NotReady, match="did not come up"):
+        with pytest.raises(NotReady, match="no input line within 5 s"):
             start_worker(host, host.worker("swarm1"), who="alex")
         assert host.look(host.worker("swarm1")).state is not PaneState.READY
         assert [event.kind for event in host.ledger.events("swarm1")] == ["starting"]
