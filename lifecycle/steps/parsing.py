@@ -16,7 +16,7 @@ from lifecycle.gate import weigh
 from lifecycle.host import Host
 from lifecycle.reboot import after_reboot
 from lifecycle.renewal import HandoffRequest, ParsedHandoff, Phase, Quality, Renewal, Unasked
-from lifecycle.steps.standing import advance, amend, standing
+from lifecycle.steps.standing import advance, amend, remembering, standing
 from lifecycle.synthesis import synthesize
 from lifecycle.transcript import Reply
 from lifecycle.waiting import DeadlinePassed, wait_until
@@ -113,7 +113,7 @@ def _await_reply(host: Host, worker: Worker, asked: HandoffRequest) -> Reply:
     try:
         return wait_until(probe, left, host.clock)
     except DeadlinePassed as error:
-        msg = f"{worker.worker_id}: no answer to the handoff request within {limit}"
+        msg = f"{worker.worker_id}: no answer to the handoff request within {limit.total_seconds():.0f} s"
         raise HandoffTimeout(msg, worker_id=worker.worker_id, evidence=host.look(worker).evidence()) from error
 
 
@@ -174,13 +174,9 @@ def _correct(
             text,
             kind="correction",
             intent=renewal.delivery,
-            remember=lambda intent: _remember(host, renewal.renewal_id, intent),
+            remember=remembering(host, renewal.renewal_id),
         )
     except NotDelivered as error:
         error.detail = f"{refusal.detail}; and the corrective request was not delivered: {error.detail}"
         raise
     return HandoffRequest(renewal_id=renewal.renewal_id, text=text, draft=asked.draft, row=row)
-
-
-def _remember(host: Host, renewal_id: str, intent: object) -> None:
-    amend(host, standing(host, renewal_id), delivery=intent)

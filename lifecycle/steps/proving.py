@@ -23,7 +23,7 @@ from lifecycle.notifying import notify
 from lifecycle.reading import ContextReading
 from lifecycle.renewal import Acknowledgement, End, Phase, Renewal, Renewed, ResumePrompt
 from lifecycle.screen import PaneState
-from lifecycle.steps.standing import advance, amend, standing
+from lifecycle.steps.standing import advance, amend, remembering, standing
 from lifecycle.swarm import remember_in_swarm, tell_swarm
 from lifecycle.transcript import Reply
 from lifecycle.waiting import DeadlinePassed, wait_until
@@ -111,7 +111,7 @@ def _await_checkpoint(
     try:
         return wait_until(probe, left, host.clock)
     except DeadlinePassed as error:
-        msg = f"{worker.worker_id}: the new session did not answer within {limit}"
+        msg = f"{worker.worker_id}: the new session did not answer within {limit.total_seconds():.0f} s"
         raise ResumeUnanswered(msg, worker_id=worker.worker_id, evidence=host.look(worker).evidence()) from error
 
 
@@ -133,13 +133,9 @@ def _remind(host: Host, worker: Worker, renewal: Renewal) -> ResumePrompt:
         text,
         kind="reminder",
         intent=renewal.delivery,
-        remember=lambda intent: _remember(host, renewal.renewal_id, intent),
+        remember=remembering(host, renewal.renewal_id),
     )
     return ResumePrompt(renewal_id=renewal.renewal_id, row=row, text=text)
-
-
-def _remember(host: Host, renewal_id: str, intent: object) -> None:
-    amend(host, standing(host, renewal_id), delivery=intent)
 
 
 def _check_baseline(worker: Worker, reading: ContextReading) -> None:
@@ -169,7 +165,7 @@ def _carry_on(host: Host, worker: Worker, renewal: Renewal, proof: Acknowledgeme
             text,
             kind="continue",
             intent=renewal.delivery,
-            remember=lambda intent: _remember(host, renewal.renewal_id, intent),
+            remember=remembering(host, renewal.renewal_id),
         )
     except LifecycleError as error:
         # The worker is proved healthy; that it idles is for a human to know and no reason to block it.

@@ -10,7 +10,7 @@ from lifecycle.errors import NotDelivered, NotNow
 from lifecycle.host import Host
 from lifecycle.notifying import notify
 from lifecycle.renewal import HandoffRequest, OpenedRenewal, Phase, Renewal, Unasked
-from lifecycle.steps.standing import advance, amend, standing
+from lifecycle.steps.standing import advance, remembering, standing
 from lifecycle.swarm import remember_in_swarm, tell_swarm
 from lifecycle.worker import Worker
 
@@ -38,7 +38,7 @@ def request_handoff(host: Host, worker: Worker, opened: OpenedRenewal) -> Handof
             text,
             kind="handoff",
             intent=renewal.delivery,
-            remember=lambda intent: _remember(host, renewal.renewal_id, intent),
+            remember=remembering(host, renewal.renewal_id),
             while_busy=_may_queue(host, worker, renewal),
         )
     except NotDelivered as error:
@@ -82,10 +82,6 @@ def _text(host: Host, worker: Worker, renewal: Renewal) -> str:
         full=prompts.fullness(reading, limit) if reading else "full",
         now=host.now(),
     )
-
-
-def _remember(host: Host, renewal_id: str, intent: object) -> None:
-    amend(host, standing(host, renewal_id), delivery=intent)
 
 
 def _unasked(renewal: Renewal) -> Unasked:

@@ -9,7 +9,7 @@ from lifecycle.delivery import deliver, own_words
 from lifecycle.errors import NotReady
 from lifecycle.host import Host
 from lifecycle.renewal import Phase, Renewal, ResumePrompt, RunningSession, SavedHandoff
-from lifecycle.steps.standing import advance, amend, standing
+from lifecycle.steps.standing import advance, remembering, standing
 from lifecycle.worker import Worker
 
 
@@ -30,7 +30,7 @@ def send_resume_prompt(host: Host, worker: Worker, running: RunningSession, save
         text,
         kind="resume",
         intent=renewal.delivery,
-        remember=lambda intent: _remember(host, renewal.renewal_id, intent),
+        remember=remembering(host, renewal.renewal_id),
     )
     if row.session_id == running.old_session_id:
         msg = f"{worker.worker_id}: the new agent resumed the old conversation {row.session_id}; its start is not clean"
@@ -56,7 +56,3 @@ def _text(host: Host, worker: Worker, renewal: Renewal, saved: SavedHandoff) -> 
         after_reboot=renewal.substitute == "reboot",
     )
     return write(own_words=own_words(host, worker, write(own_words=False)))
-
-
-def _remember(host: Host, renewal_id: str, intent: object) -> None:
-    amend(host, standing(host, renewal_id), delivery=intent)

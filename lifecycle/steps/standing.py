@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from lifecycle.errors import RenewalInProgress
 from lifecycle.host import Host
-from lifecycle.renewal import Phase, Renewal
+from lifecycle.renewal import Delivery, Phase, Renewal
 from lifecycle.worker import Worker
 
 
@@ -33,3 +35,12 @@ def amend(host: Host, renewal: Renewal, **changes: object) -> Renewal:
     """Write a change that moves no phase."""
     changed = renewal.model_copy(update={**changes, "updated_at": host.now()})
     return host.ledger.put(changed)
+
+
+def remembering(host: Host, renewal_id: str) -> Callable[[Delivery], None]:
+    """What writes the intent of a delivery into the open renewal, where the next run finds it."""
+
+    def remember(intent: Delivery) -> None:
+        amend(host, standing(host, renewal_id), delivery=intent)
+
+    return remember
