@@ -8,7 +8,7 @@ from datetime import timedelta
 from lifecycle import prompts
 from lifecycle.decision import Decision
 from lifecycle.delivery import GONE, deliver
-from lifecycle.elsewhere import living_elsewhere
+from lifecycle.elsewhere import has_ended
 from lifecycle.errors import AgentGone, LifecycleError, StopsHere
 from lifecycle.host import Host
 from lifecycle.notifying import notify
@@ -31,7 +31,7 @@ FREE_WITHIN = timedelta(seconds=5)
 def block(host: Host, worker: Worker, renewal: Renewal, error: LifecycleError) -> Blocked:
     """Put a block on *renewal*, release the worker where it still waits for us, and tell a human. Sticky."""
     placed = block_of(error, renewal, host.now())
-    if isinstance(error, AgentGone) and living_elsewhere(host, worker) is None:
+    if isinstance(error, AgentGone) and has_ended(host, worker):
         placed = placed.model_copy(update={"worker_down": True})
     blocked = host.ledger.put(renewal.model_copy(update={"block": placed, "updated_at": host.now()}))
     host.event(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from lifecycle.delivery import GONE
 from lifecycle.errors import ContextUnreadable
 from lifecycle.host import Host
 from lifecycle.screen import PaneLook, PaneState
@@ -23,11 +24,13 @@ def is_idle(look: PaneLook, turn: TurnState | None) -> bool:
 
 
 def wait_idle(host: Host, worker: Worker, within: timedelta) -> PaneLook | None:
-    """The look at an idle worker, None if it was not idle in time."""
+    """The look at an idle worker, or at one whose agent has ended; None if it was not idle in time."""
     since: list[float] = []
 
     def probe() -> PaneLook | None:
         look, process = host.look_with_process(worker)
+        if look.state in GONE:
+            return look
         try:
             turn = host.turn(worker, process) if look.state is PaneState.READY else None
         except ContextUnreadable:

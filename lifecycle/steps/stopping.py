@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lifecycle.delivery import GONE
-from lifecycle.elsewhere import living_elsewhere
+from lifecycle.elsewhere import has_ended, living_elsewhere
 from lifecycle.errors import BusyTooLong, HandoffOutdated, Interfered, LaunchUnknown, NotNow, NotStopped
 from lifecycle.failed_turn import refuse_in_trouble
 from lifecycle.host import Host
@@ -12,7 +12,6 @@ from lifecycle.processes import ProcessId, ask_to_exit, end, find, tree_of
 from lifecycle.renewal import Phase, Renewal, SavedHandoff, StoppedSession
 from lifecycle.screen import PaneLook
 from lifecycle.steps.standing import advance, amend, standing
-from lifecycle.waiting import DeadlinePassed, wait_until
 from lifecycle.worker import Worker
 
 
@@ -73,6 +72,7 @@ def _begin(host: Host, worker: Worker, renewal: Renewal, saved: SavedHandoff) ->
     _refuse_second(host, worker, renewal, look)
     if look.state not in GONE and not renewal.forced:
         look = _may_stop(host, worker, renewal, saved)
+        _refuse_second(host, worker, renewal, look)
     if host.ledger.record(worker.worker_id).is_held:
         msg = f"{worker.worker_id} was held meanwhile; it is not stopped"
         raise NotNow(msg, worker_id=worker.worker_id)
@@ -89,23 +89,22 @@ def _refuse_second(host: Host, worker: Worker, renewal: Renewal, look: PaneLook)
             msg = f"{worker.worker_id} runs again; somebody started it"
             raise NotNow(msg, worker_id=worker.worker_id)
         return
-    try:
-        # One that was told to end is given the time for it.
-        wait_until(lambda: living_elsewhere(host, worker) is None, host.settings.deadlines.exit, host.clock)
-    except DeadlinePassed as error:
+    if not has_ended(host, worker):
         msg = f"{worker.worker_id}: its agent runs outside the session {worker.session}; no second one is started"
         kind = NotNow if renewal.substitute == "reboot" else Interfered
-        raise kind(msg, worker_id=worker.worker_id, evidence=look.evidence()) from error
+        raise kind(msg, worker_id=worker.worker_id, evidence=look.evidence())
 
 
 def _may_stop(host: Host, worker: Worker, renewal: Renewal, saved: SavedHandoff) -> PaneLook:
-    """The look at an idle worker whose newest word is its handoff."""
+    """The look at an idle worker whose newest word is its handoff, or at one that has ended by itself meanwhile."""
     limit = host.settings.deadlines.idle_before_stop
     look = wait_idle(host, worker, limit)
     if look is None:
         busy = host.look(worker)
         msg = f"{worker.worker_id}: not idle within {limit.total_seconds():.0f} s after its handoff ({busy.state})"
         raise BusyTooLong(msg, worker_id=worker.worker_id, evidence=busy.evidence(), reason="not_idle")
+    if look.state in GONE:
+        return look
     if saved.answered_row and not _is_newest_word(host, worker, renewal):
         msg = f"{worker.worker_id}: went on working after its handoff; the handoff is not its newest word"
         raise HandoffOutdated(msg, worker_id=worker.worker_id, evidence=look.evidence())

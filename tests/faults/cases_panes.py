@@ -155,6 +155,26 @@ CASES = [
         for step, ends in _KILLED_AFTER
     ),
     Case(
+        id="killed-while-looked-at",
+        fault="the agent is killed behind the last look before its stop",
+        phase="stop",
+        source="W-24",
+        strike=run_at("looked", "stop", "kill -9 {pid}"),
+        expect=_dies,
+        third=True,
+    ),
+    Case(
+        id="ends-slowly-after-request",
+        fault="the server is killed while the agent, asked, takes its time to end",
+        phase="request",
+        source="T7",
+        manners={**_THINKING, "exit_seconds": 1},
+        strike=run_at("after", "request", "{tmux} kill-server"),
+        ends=("blocked:agent_gone",),
+        expect=_server_dies,
+        third=True,
+    ),
+    Case(
         id="killed-when-answered",
         fault="the new agent is killed as it answers",
         phase="prove",

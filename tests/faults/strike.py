@@ -10,8 +10,9 @@ from typing import Literal
 Step = Literal["detect", "request", "parse", "persist", "stop", "respawn", "resume", "prove"]
 STEPS: tuple[Step, ...] = ("detect", "request", "parse", "persist", "stop", "respawn", "resume", "prove")
 
-Where = Literal["before", "inside", "after", "begun"]
-"""*inside*: right behind the step's side effect and before its proof is written. *begun*: in the middle of it."""
+Where = Literal["before", "inside", "after", "begun", "looked"]
+"""*inside*: right behind the step's side effect and before its proof is written. *begun*: in the middle of it.
+*looked*: behind its first look at the worker."""
 
 WHERE: tuple[Where, ...] = ("before", "inside", "after")
 

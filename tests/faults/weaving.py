@@ -48,6 +48,8 @@ _BEGUN: dict[Step, tuple[object, str]] = {
     "prove": (proving, "_carry_on"),
 }
 
+_LOOKED: dict[Step, tuple[object, str]] = {"stop": (stopping, "_refuse_second")}
+
 
 class Loom:
     """Knows which step runs, and strikes once."""
@@ -61,7 +63,7 @@ class Loom:
         """Patch every step, to know where the process stands, and the place where the strike belongs."""
         for step, (module, name) in _STEPS.items():
             setattr(module, name, self._watched(step, getattr(module, name)))
-        places = {"inside": _INSIDE, "begun": _BEGUN}.get(self.strike.where)
+        places = {"inside": _INSIDE, "begun": _BEGUN, "looked": _LOOKED}.get(self.strike.where)
         if places is not None:
             owner, name = places[self.strike.step]
             setattr(owner, name, self._followed(getattr(owner, name)))
