@@ -72,6 +72,8 @@ class Case:
     def hindrance(self) -> str:
         """Why nothing may be typed although no dialog is open; empty where the pane is idle or just busy."""
         turn = self.turn
+        if self.pane.unseen:
+            return f"its pane cannot be seen: {self.pane.unseen}"
         if self.pane.state in HINDERING:
             return HINDERING[self.pane.state]
         if self.pane.typed:

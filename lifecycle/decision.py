@@ -150,7 +150,7 @@ def _cooling_down(case: Case) -> Decision | None:
     until = case.record.cooldown_until
     if case.forced or case.is_cut_off or until is None or until <= case.now:
         return None
-    return _none(f"cooling down until {until:%H:%M} UTC after its last renewal")
+    return _none(f"cooling down until {until:%H:%M} UTC: a renewal of it has just ended")
 
 
 _STANDING: tuple[_Row, ...] = (_unmanaged, _held, _blocked, _parked, _open, _cooling_down)

@@ -49,9 +49,11 @@ class Policy(Value):
 
     @model_validator(mode="after")
     def _limits_rise(self) -> Policy:
-        if not self.soft < self.handoff < self.hard:
-            msg = f"limits must rise: soft {self.soft:,} < handoff {self.handoff:,} < hard {self.hard:,}"
-            raise ValueError(msg)
+        for lower, upper in (("soft", "handoff"), ("handoff", "hard")):
+            below, above = getattr(self, lower), getattr(self, upper)
+            if below >= above:
+                msg = f"limits must rise: {lower} = {below:,} is not below {upper} = {above:,}"
+                raise ValueError(msg)
         return self
 
     def limits(self, *, window: int | None, compaction_point: int | None) -> Limits:

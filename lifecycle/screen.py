@@ -72,6 +72,7 @@ class PaneLook(Value):
     *typed* is the text in the input line, whole or as the face's own placeholder for a long paste.
     *background* says that a delegate, background turn or background process runs behind an idle input line.
     *notice* is a line of the agent's that matters to us (an API failure, a rate limit, a login banner).
+    *unseen* is why tmux could not show the pane; its state is unknown then.
     """
 
     state: PaneState
@@ -82,6 +83,7 @@ class PaneLook(Value):
     dialog: str = ""
     background: bool = False
     notice: str = ""
+    unseen: str = ""
 
     def stillness(self, newest_row: int) -> str:
         """Stands for what the agent has shown so far. Clocks, spinners and its status line count for nothing."""

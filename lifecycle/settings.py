@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import tomllib
@@ -201,5 +202,8 @@ def _first_complaint(error: ValidationError) -> str:
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         return f"unknown key {key!r}"
+    if first["type"] == "tuple_type":
+        example = first["input"].split() if isinstance(first["input"], str) else ["hermes", "chat"]
+        return f"{key}: must be a list of words, e.g. {json.dumps(example)}"
     message = first["msg"].removeprefix("Value error, ")
     return f"{key}: {message}" if key else message

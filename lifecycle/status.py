@@ -127,8 +127,13 @@ def described(host: Host, finding: Finding) -> WorkerStatus:
         parked_until=_parked_until(finding),
         read_at=reading.at,
         error=reading.error,
-        why=finding.decision.reason,
+        why=_why(finding),
     )
+
+
+def _why(finding: Finding) -> str:
+    reason, unseen = finding.decision.reason, finding.pane.unseen
+    return reason if not unseen or unseen in reason else f"{reason}; its pane cannot be seen: {unseen}"
 
 
 def _parked_until(finding: Finding) -> datetime | None:

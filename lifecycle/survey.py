@@ -139,7 +139,7 @@ def _pane(host: Host, worker: Worker) -> tuple[PaneLook, Process | None]:
     try:
         return host.look_with_process(worker)
     except TerminalError as error:
-        return PaneLook(state=PaneState.UNKNOWN, dialog=error.detail), None
+        return PaneLook(state=PaneState.UNKNOWN, unseen=error.detail), None
 
 
 def _knowing_launch(host: Host, worker: Worker, process: Process | None, record: WorkerRecord) -> WorkerRecord:

@@ -16,6 +16,6 @@ def agent_of_kind(name: str) -> Agent:
         ConfigurationError: there is none of this name.
     """
     if name not in KINDS:
-        msg = f"unknown kind of agent {name!r}: {', '.join(KINDS)}"
+        msg = f"unknown kind of agent {name!r}; known: {', '.join(KINDS)}"
         raise ConfigurationError(msg)
     return KINDS[name]

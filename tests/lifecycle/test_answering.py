@@ -94,7 +94,11 @@ def test_retry_goes_on_with_the_same_renewal_and_asks_again(host: Host, stage: S
 
 
 def test_retry_after_a_silent_timeout_asks_again(host: Host, stage: Stage) -> None:
-    assert blocked(host, stage, handoff="mute").reason == "handoff_timeout"
+    placed = blocked(host, stage, handoff="mute")
+    assert (placed.reason, placed.detail) == (
+        "handoff_timeout",
+        "swarm1: no answer to the handoff request within 3 s",
+    )
     stage.behave(handoff="good")
 
     decide(host, Choice.RETRY)
@@ -105,6 +109,7 @@ def test_retry_after_a_silent_timeout_asks_again(host: Host, stage: Stage) -> No
 def test_retry_of_an_unanswered_resume_reminds_the_new_session(host: Host, stage: Stage) -> None:
     placed = blocked(host, stage, resume="mute")
     assert (placed.reason, placed.phase) == ("resume_unanswered", Phase.RESUMED)
+    assert "within 3 s" in placed.detail
     stage.behave(resume="good")
 
     decide(host, Choice.RETRY)

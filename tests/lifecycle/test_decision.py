@@ -607,3 +607,8 @@ def test_a_worker_without_consent_that_went_down_with_its_host_is_told_of() -> N
 @pytest.mark.parametrize("state", sorted(set(PaneState) - {PaneState.ABSENT, PaneState.EXITED}))
 def test_a_reboot_starts_nothing_where_something_runs(state: PaneState) -> None:
     assert decided(pane__state=state, call__rebooted=True).action is not Action.START
+
+
+def test_a_cooldown_does_not_say_that_a_closed_renewal_renewed_anything() -> None:
+    found = decided(**{"record.cooldown_until": NOW + MINUTE})
+    assert found.reason == "cooling down until 12:01 UTC: a renewal of it has just ended"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from lifecycle.agents.kinds import agent_of_kind
 from lifecycle.errors import ConfigurationError, Misuse
 from lifecycle.settings import Settings, load_settings
 
@@ -119,7 +120,14 @@ def test_a_file_that_is_no_text_is_an_error_that_names_it(load: Load, home: Path
         ("[workers.builder.policy]\nsofd = 1", "unknown key 'sofd'"),
         ("[models.'gpt-*']\nsofd = 1", "unknown key 'sofd'"),
         ("[policy]\nsoft = 'many'", "policy.soft"),
-        ("[policy]\nsoft = 400_000", "limits must rise"),
+        ("[policy]\nsoft = 400_000", "limits must rise: soft = 400,000 is not below handoff = 400,000"),
+        ("[policy]\nhandoff = 600_000", "limits must rise: handoff = 600,000 is not below hard = 500,000"),
+        (
+            '[workers.builder]\ncommand = "hermes -c"',
+            'workers.builder.command: must be a list of words, e.g. ["hermes", "-c"]',
+        ),
+        ("[notify]\ncommand = 3", 'notify.command: must be a list of words, e.g. ["hermes", "chat"]'),
+        ("pass_env = 'LANG TZ'", 'pass_env: must be a list of words, e.g. ["LANG", "TZ"]'),
         ("[workers.builder.policy]\nhard = 1", "limits must rise"),
         ("[models.'gpt-*']\nhard = 1", "limits must rise"),
         ("max_parallel_renewals = 0", "max_parallel_renewals"),
@@ -235,3 +243,8 @@ def test_the_file_goes_before_the_environment(load: Load, tmp_path: Path) -> Non
 def test_the_memory_root_and_the_socket_come_from_the_environment(load: Load, tmp_path: Path) -> None:
     settings = load(HERMES_SWARM_MEMORY_ROOT=str(tmp_path / "memory"), AFRESH_TMUX_SOCKET="swarm")
     assert (settings.memory_root, settings.socket) == (tmp_path / "memory", "swarm")
+
+
+def test_an_unknown_kind_of_agent_is_told_with_the_known_ones() -> None:
+    with pytest.raises(ConfigurationError, match="unknown kind of agent 'codex'; known: hermes"):
+        agent_of_kind("codex")

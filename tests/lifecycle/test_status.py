@@ -139,3 +139,15 @@ def test_blocks_wait_oldest_first(stage: Stage) -> None:
             decision = Decision(action=Action.BLOCK, block="crash_loop", reason="3 deaths")
             block_outright(several, worker, decision, several.read(worker, None))
         assert [entry.worker_id for entry in waiting(several)] == ["bob", "swarm1", "alice"]
+
+
+def test_a_pane_that_tmux_cannot_show_is_told_with_tmuxs_own_words(
+    host: Host, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(stage.root))
+    idle = row(host)
+    assert idle.pane_state == "unknown"
+    assert "its pane cannot be seen: " in idle.why
+    assert "tmux" in idle.why.partition("cannot be seen: ")[2]
+    host.ledger.remember("swarm1", held_since=host.now())
+    assert "its pane cannot be seen: " in row(host).why
