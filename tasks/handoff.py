@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from prefect import task
-from prefect.cache_policies import NO_CACHE
-
 from lifecycle.decision import Action
 from lifecycle.host import Host
 from lifecycle.renewal import HandoffRequest, OpenedRenewal, ParsedHandoff, SavedHandoff, Spared, Unasked
 from lifecycle.steps import detecting, parsing, persisting, requesting
 from lifecycle.worker import Worker
-from tasks.retrying import RETRIES, RETRY_DELAYS, is_passing
+from tasks.retrying import step
 
 
-@task(
-    task_run_name="detect pressure of {worker.worker_id}",
-    retries=RETRIES,
-    retry_delay_seconds=RETRY_DELAYS,
-    retry_condition_fn=is_passing,
-    cache_policy=NO_CACHE,
-)
+@step("detect pressure of {worker.worker_id}")
 def detect_context_pressure(
     host: Host,
     worker: Worker,
@@ -45,34 +36,16 @@ def detect_context_pressure(
     )
 
 
-@task(
-    task_run_name="request handoff of {worker.worker_id}",
-    retries=RETRIES,
-    retry_delay_seconds=RETRY_DELAYS,
-    retry_condition_fn=is_passing,
-    cache_policy=NO_CACHE,
-)
+@step("request handoff of {worker.worker_id}")
 def request_handoff(host: Host, worker: Worker, opened: OpenedRenewal) -> HandoffRequest | Unasked:
     return requesting.request_handoff(host, worker, opened)
 
 
-@task(
-    task_run_name="parse checkpoint of {worker.worker_id}",
-    retries=RETRIES,
-    retry_delay_seconds=RETRY_DELAYS,
-    retry_condition_fn=is_passing,
-    cache_policy=NO_CACHE,
-)
+@step("parse checkpoint of {worker.worker_id}")
 def parse_checkpoint(host: Host, worker: Worker, asked: HandoffRequest | Unasked) -> ParsedHandoff:
     return parsing.parse_handoff(host, worker, asked)
 
 
-@task(
-    task_run_name="persist handoff of {worker.worker_id}",
-    retries=RETRIES,
-    retry_delay_seconds=RETRY_DELAYS,
-    retry_condition_fn=is_passing,
-    cache_policy=NO_CACHE,
-)
+@step("persist handoff of {worker.worker_id}")
 def persist_handoff(host: Host, worker: Worker, parsed: ParsedHandoff) -> SavedHandoff:
     return persisting.persist_handoff(host, worker, parsed)
