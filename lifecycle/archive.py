@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +11,6 @@ from pathlib import Path
 from lifecycle import durable
 from lifecycle.errors import HandoffNotSaved
 from lifecycle.paths import WorkerPaths
-
-_ARCHIVED = re.compile(r"\d{8}T\d{6}Z-.+\.md")
 
 SPACE_NEEDED = 16 * 1024 * 1024
 """Bytes that must be free before a worker is asked: a handoff with its copies, the ledger, and a margin."""
@@ -41,35 +38,6 @@ def save(text: str, archive: Path, copies: Iterable[Path], *, worker_id: str = "
             durable.replace(copy, content)
         _check(copy, digest, worker_id)
     return digest
-
-
-def is_saved(path: Path, sha256: str) -> bool:
-    """Whether *path* still holds what was saved. Never raises for what it finds."""
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest() == sha256
-    except OSError:
-        return False
-
-
-def archived_handoffs(paths: WorkerPaths) -> tuple[Path, ...]:
-    """The worker's archived handoffs, newest first by the time in their names; none where there is no archive."""
-    try:
-        names = [entry.name for entry in os.scandir(paths.archive) if entry.is_file()]
-    except FileNotFoundError:
-        return ()
-    return tuple(paths.archive / name for name in sorted(filter(_ARCHIVED.fullmatch, names), reverse=True))
-
-
-def newest_text(paths: WorkerPaths) -> str | None:
-    """The newest archived handoff that can be read and is not empty: what `latest` ought to hold."""
-    for path in archived_handoffs(paths):
-        try:
-            text = path.read_text(errors="replace")
-        except OSError:
-            continue
-        if text.strip():
-            return text
-    return None
 
 
 def obstacles(paths: WorkerPaths) -> tuple[str, ...]:

@@ -27,19 +27,14 @@ _SAID_IN = {
 
 
 class GateResult(Value):
-    """*missing* are sections that neither draft nor checkpoint fills; *complaints* are sentences for a
-    corrective request. *thin* asks for one such request and the machine's supplement. *asks_human* says that the
-    worker waits for a person's word, so that nobody answers for them (opencode #36682).
+    """*missing* are sections that neither draft nor checkpoint fills; *complaints* are sentences for
+    one corrective request. *asks_human* says that the worker waits for a person's word, so that nobody answers for
+    them (opencode #36682).
     """
 
     missing: tuple[str, ...] = ()
     complaints: tuple[str, ...] = ()
-    thin: bool = False
     asks_human: bool = False
-
-    @property
-    def is_good(self) -> bool:
-        return not self.complaints
 
 
 def weigh(
@@ -67,8 +62,7 @@ def weigh(
         complaints.append(f"the document has {figure} tokens of prose; a successor needs at least {THIN_TOKENS}")
     elif figure * THIN_SHARE < before:
         complaints.append(f"the document has {figure:,} tokens of prose; the one before had {before:,}")
-    thin = figure < THIN_TOKENS or figure * THIN_SHARE < before
-    return GateResult(missing=missing, complaints=tuple(complaints), thin=thin, asks_human=_asks(checkpoint))
+    return GateResult(missing=missing, complaints=tuple(complaints), asks_human=_asks(checkpoint))
 
 
 def prose(sections: Mapping[str, str]) -> str:

@@ -358,13 +358,3 @@ def test_a_client_that_types_is_noticed(terminal: Terminal, socket: str, tmp_pat
         os.close(master)
         os.waitpid(pid, 0)
     assert look(terminal, screen.pane_id).last_typed_at is None
-
-
-def test_a_released_pane_closes_with_its_program(terminal: Terminal, tmp_path: Path) -> None:
-    terminal.spawn(launch(tmp_path), session="other", pane_id=None)
-    screen = terminal.spawn(launch(tmp_path), session="w", pane_id=None)
-    terminal.release_pane(screen.pane_id)
-    end(screen)
-    wait_until(lambda: terminal.capture(screen.pane_id) is None, SOON, CLOCK)
-    with pytest.raises(TargetGone):
-        terminal.keep_pane(screen.pane_id)
