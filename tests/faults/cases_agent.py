@@ -68,7 +68,8 @@ def _dies() -> Expectation:
 def _late(play: Play) -> None:
     """The first run gives up; what it waited for turns up; the next sweep takes it."""
     play.renew()
-    waits = play.renewal is not None and play.renewal.block is not None and play.renewal.block.waits_for_proof
+    block = play.renewal.block if play.renewal else None
+    waits = block is not None and block.reason in ("handoff_timeout", "not_ready", "resume_unanswered")
     play.demand(waits, "the first run did not end in a block that waits for a proof")
     play.stage.wait_ready(20)
     for _ in range(3):

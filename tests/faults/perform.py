@@ -32,6 +32,9 @@ PATIENT = {
 }
 """Deadlines in seconds for an agent of some hundred megabytes on a shared machine."""
 
+MISSION = "Mission: keep the seed ledger of this folder, ledger.txt, one line an entry. Begin with entry 1."
+"""The first order of a session is quoted in the handoffs of the scripted model."""
+
 _PREFECT = {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_CLIENT_MAX_RETRIES": "10"}
 
 
@@ -73,7 +76,7 @@ def perform(case: Case, hermes: Path | None = None, keep_logs: Path | None = Non
         deadlines = PATIENT if case.face else None
         play = stack.enter_context(staged(stage, deadlines=deadlines, within=within, **case.manners))
         play.expect, play.strike = case.expect(), case.strike
-        play.set_up(case.config, **case.worker)
+        play.set_up(case.config, MISSION if case.face else "", **case.worker)
         if case.later_manners:
             stage.behave(**case.later_manners)
         case.before(play)

@@ -86,7 +86,7 @@ class Play:
 
     # the set
 
-    def set_up(self, config: dict[str, Any] | None = None, **worker: Any) -> None:
+    def set_up(self, config: dict[str, Any] | None = None, mission: str = "", **worker: Any) -> None:
         """Write the configuration, open the second window, fill the worker, remember what may not change."""
         self.configure(config, **worker)
         tmux, target = self.stage.ground.tmux, f"={self.stage.session}:"
@@ -98,6 +98,9 @@ class Play:
         self.window_pane, pid = shown.split()
         self.window_pid = int(pid)
         self.bystander.answer_to(self.bystander.say("hello, neighbour"))
+        if mission:
+            self.stage.answer_to(self.stage.say(mission), 30)
+            self.stage.wait_ready(30)
         self.stage.fill(FULL)
         self.bystander.wait_ready(15)
         self.old_sessions = {row.session_id for row in self.stage.rows()}
