@@ -14,7 +14,7 @@ from lifecycle.host import Host
 from lifecycle.notifying import notify
 from lifecycle.parking import resting
 from lifecycle.reading import ContextReading
-from lifecycle.renewal import Block, Blocked, End, Phase, Renewal, block_of, new_renewal_id
+from lifecycle.renewal import WAITING_FOR_ROW, Block, Blocked, End, Phase, Renewal, block_of, new_renewal_id
 from lifecycle.screen import PaneState
 from lifecycle.swarm import remember_in_swarm, tell_swarm
 from lifecycle.waiting import DeadlinePassed, wait_until
@@ -31,8 +31,9 @@ FREE_WITHIN = timedelta(seconds=5)
 def block(host: Host, worker: Worker, renewal: Renewal, error: LifecycleError) -> Blocked:
     """Put a block on *renewal*, release the worker where it still waits for us, and tell a human. Sticky."""
     placed = block_of(error, renewal, host.now())
-    if isinstance(error, AgentGone) and has_ended(host, worker):
-        placed = placed.model_copy(update={"worker_down": True})
+    if isinstance(error, AgentGone) or renewal.has_stopped_worker:
+        # The phase says what was begun; the pane says what came of it.
+        placed = placed.model_copy(update={"worker_down": has_ended(host, worker)})
     blocked = host.ledger.put(renewal.model_copy(update={"block": placed, "updated_at": host.now()}))
     host.event(
         "renewal.blocked", worker, renewal.renewal_id, reason=placed.reason, detail=placed.detail, phase=placed.phase
@@ -79,7 +80,7 @@ def block_outright(host: Host, worker: Worker, decision: Decision, reading: Cont
 
 def find_proof(host: Host, worker: Worker, renewal: Renewal) -> bool:
     """Clear a block that waited for a proof, if the proof is there now, and say so."""
-    if renewal.block is None or not renewal.block.waits_for_proof:
+    if renewal.block is None or not renewal.waits_for_proof:
         return False
     try:
         found = _proof(host, worker, renewal)
@@ -111,6 +112,10 @@ def _proof(host: Host, worker: Worker, renewal: Renewal) -> str:
             prompt = renewal.reminder or renewal.resume
             answered = prompt is not None and agent.find_reply(worker, prompt.row, prompt.text)
             return "the new session has answered since" if answered else ""
+        case reason if reason in WAITING_FOR_ROW:
+            entered = None if renewal.released else renewal.delivery
+            row = entered and agent.find_sent(worker, entered.text, after_row=entered.after_row)
+            return "our text has arrived since" if row else ""
         case _:
             return ""
 
@@ -126,7 +131,7 @@ def release(host: Host, worker: Worker, renewal: Renewal) -> Renewal:
     asked = renewal.request is not None or renewal.delivery is not None
     if not asked or renewal.released or not worker.policy.release_on_block or renewal.phase.reached(Phase.STOPPING):
         return renewal
-    if resting(host, worker) is not None:
+    if resting(host, worker) is not None or host.ledger.record(worker.worker_id).is_held:
         return renewal
     try:
         if not _comes_free(host, worker):

@@ -174,6 +174,10 @@ class NotDelivered(StopsHere):
     reason = "not_delivered"
 
 
+class NothingTyped(NotDelivered):
+    """The input line never took text; this call touched no key."""
+
+
 class CheckpointRefused(StopsHere):
     """The reply is no checkpoint for this renewal; the reason is one of the parser's, *missing* the labels it lacks."""
 

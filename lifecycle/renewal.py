@@ -164,13 +164,12 @@ class Block(Value):
     worker_down: bool = False
     choices: tuple[str, ...] = ()
 
-    @property
-    def waits_for_proof(self) -> bool:
-        return self.reason in WAITING_FOR_PROOF
-
 
 WAITING_FOR_PROOF = frozenset({"handoff_timeout", "not_ready", "resume_unanswered"})
 """Blocks that the next sweep clears when it finds the proof."""
+
+WAITING_FOR_ROW = frozenset({"not_delivered", "interfered", "busy_too_long"})
+"""The same, where the text was entered: an agent that queued it writes its row when its turn ends."""
 
 
 class Renewal(Value):
@@ -224,6 +223,19 @@ class Renewal(Value):
         return self.end is None
 
     @property
+    def has_entered_text(self) -> bool:
+        """Whether Enter was pressed below a text whose row has not been seen."""
+        return self.delivery is not None and self.delivery.entered_at is not None
+
+    @property
+    def waits_for_proof(self) -> bool:
+        """Whether its block is cleared when the proof turns up."""
+        if self.block is None:
+            return False
+        waits_for_row = self.block.reason in WAITING_FOR_ROW and self.has_entered_text
+        return waits_for_row or self.block.reason in WAITING_FOR_PROOF
+
+    @property
     def has_stopped_worker(self) -> bool:
         return self.phase.reached(Phase.STOPPING)
 
@@ -266,12 +278,16 @@ _PROOF = {
 
 
 class Delivery(Value):
-    """The intent to type a text: written before a key is sent, so that it is never typed twice."""
+    """The intent to type a text: written before a key is sent, so that it is never typed twice.
+
+    *entered_at* is written before the first Enter: from then on the agent may hold the text where nobody sees it.
+    """
 
     kind: str
     text: str
     after_row: int
     began_at: datetime
+    entered_at: datetime | None = None
 
 
 class Renewed(Value):

@@ -6,11 +6,11 @@ import logging
 
 from lifecycle import prompts
 from lifecycle.delivery import deliver
-from lifecycle.errors import NotDelivered, NotNow
+from lifecycle.errors import NothingTyped, NotNow
 from lifecycle.host import Host
 from lifecycle.notifying import notify
 from lifecycle.renewal import HandoffRequest, OpenedRenewal, Phase, Renewal, Unasked
-from lifecycle.steps.standing import advance, remembering, standing
+from lifecycle.steps.standing import advance, amend, remembering, standing
 from lifecycle.swarm import remember_in_swarm, tell_swarm
 from lifecycle.worker import Worker
 
@@ -20,7 +20,7 @@ def request_handoff(host: Host, worker: Worker, opened: OpenedRenewal) -> Handof
 
     Raises:
         NotNow: the input line took no text; nothing was typed.
-        NotDelivered, Interfered, AgentGone, TextNotSendable
+        NotDelivered, BusyTooLong, Interfered, AgentGone, TextNotSendable
     """
     renewal = standing(host, opened.renewal_id)
     if renewal.phase.reached(Phase.REQUESTED):
@@ -41,10 +41,11 @@ def request_handoff(host: Host, worker: Worker, opened: OpenedRenewal) -> Handof
             remember=remembering(host, renewal.renewal_id),
             while_busy=_may_queue(host, worker, renewal),
         )
-    except NotDelivered as error:
-        if standing(host, renewal.renewal_id).delivery is None:
-            raise NotNow(error.detail, worker_id=worker.worker_id, evidence=error.evidence) from error
-        raise
+    except NothingTyped as error:
+        if renewal.delivery is not None:
+            raise  # an earlier run may have typed it
+        amend(host, standing(host, renewal.renewal_id), delivery=None)
+        raise NotNow(error.detail, worker_id=worker.worker_id, evidence=error.evidence) from error
     asked = HandoffRequest(renewal_id=renewal.renewal_id, text=text, draft=draft, row=row)
     advance(host, worker, standing(host, renewal.renewal_id), Phase.REQUESTED, request=asked, delivery=None)
     remember_in_swarm(

@@ -15,6 +15,7 @@ from lifecycle.launch import LaunchSpec
 from lifecycle.processes import ProcessId
 from lifecycle.renewal import (
     Acknowledgement,
+    Delivery,
     End,
     HandoffRequest,
     IllegalTransition,
@@ -218,11 +219,18 @@ def test_a_human_may_speak_for_the_worker_only_until_a_handoff_is_saved() -> Non
 
 
 def test_only_blocks_that_wait_for_a_proof_can_clear_themselves() -> None:
-    def blocked(reason: str) -> bool:
-        return block_of(HandoffTimeout("x", reason=reason), opened(), BEGAN).waits_for_proof
+    asked = Delivery(kind="handoff", text="where do you stand?", after_row=0, began_at=BEGAN)
+    entered = asked.model_copy(update={"entered_at": BEGAN})
 
-    assert all(map(blocked, ["handoff_timeout", "not_ready", "resume_unanswered"]))
-    assert not any(map(blocked, ["handoff_outdated", "baseline_too_large", "checkpoint_stale"]))
+    def waits(reason: str, delivery: Delivery | None = None) -> bool:
+        renewal = opened().model_copy(update={"delivery": delivery})
+        block = block_of(HandoffTimeout("x", reason=reason), renewal, BEGAN)
+        return renewal.model_copy(update={"block": block}).waits_for_proof
+
+    assert all(map(waits, ["handoff_timeout", "not_ready", "resume_unanswered"]))
+    assert not any(map(waits, ["handoff_outdated", "baseline_too_large", "checkpoint_stale"]))
+    for reason in ("not_delivered", "interfered", "busy_too_long"):
+        assert [waits(reason, delivery) for delivery in (None, asked, entered)] == [False, False, True], reason
 
 
 def test_a_renewal_of_a_newer_release_is_read_leniently() -> None:
