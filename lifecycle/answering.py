@@ -37,8 +37,11 @@ def answer(host: Host, worker: Worker, choice: Choice, *, who: str, why: str = "
     renewal = host.ledger.record(worker.worker_id).open_renewal
     if (renewal is None or renewal.block is None) and resting(host, worker) is not None:
         return _answer_parked(host, worker, renewal, choice, who=who, why=why)
-    if renewal is None or renewal.block is None:
+    if renewal is None:
         msg = f"{worker.worker_id} has no block that waits for an answer"
+        raise Misuse(msg, worker_id=worker.worker_id)
+    if renewal.block is None and choice not in (Choice.RETRY, Choice.DISMISS, Choice.HOLD):
+        msg = f"{worker.worker_id}: renewal {renewal.renewal_id} was interrupted; answer retry, dismiss or hold"
         raise Misuse(msg, worker_id=worker.worker_id)
     has_handoff = renewal.phase.reached(Phase.PARSED)
     if choice in (Choice.SYNTHESIZE, Choice.USE_TEXT) and has_handoff:

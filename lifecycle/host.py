@@ -118,23 +118,25 @@ class Host:
     def paths(self, worker: Worker) -> WorkerPaths:
         return paths_of(worker, memory_root=self.settings.memory_root, home=self.settings.home)
 
-    def look_with_process(self, worker: Worker) -> tuple[PaneLook, Process | None]:
+    def look_with_process(self, worker: Worker, *, prefer: str | None = None) -> tuple[PaneLook, Process | None]:
         """One look at the worker's pane, and the agent's own process in it where there is one.
+
+        Without an agent the pane *prefer* is looked at, if it is there.
 
         Raises:
             TerminalError: tmux is not there or refused; an absent session is a look, not an error.
         """
         agent = self.agent(worker)
         found = self.terminal(worker).screen_of(
-            worker.session, is_agent=lambda process: agent.is_agent(process, worker)
+            worker.session, is_agent=lambda process: agent.is_agent(process, worker), prefer=prefer
         )
         if found is None:
             return PaneLook(state=PaneState.ABSENT), None
         screen, process = found
         return agent.look(worker, screen, process), process
 
-    def look(self, worker: Worker) -> PaneLook:
-        return self.look_with_process(worker)[0]
+    def look(self, worker: Worker, *, prefer: str | None = None) -> PaneLook:
+        return self.look_with_process(worker, prefer=prefer)[0]
 
     def process(self, worker: Worker) -> Process | None:
         return self.look_with_process(worker)[1]

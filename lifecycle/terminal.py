@@ -64,14 +64,16 @@ class Terminal:
         return tuple(Pane(pane_id=pane_id, pane_pid=int(pid), session=name) for pane_id, pid, name in rows)
 
     def screen_of(
-        self, worker_session: str, *, is_agent: Callable[[Process], bool]
+        self, worker_session: str, *, is_agent: Callable[[Process], bool], prefer: str | None = None
     ) -> tuple[Screen, Process | None] | None:
         """The pane of this session whose process tree holds the agent, and the agent; None without the session.
 
-        Where no pane holds one, the first pane, with None. The name is compared whole: `swarm-swarm1` is never
-        `swarm-swarm10` (W-12). *is_agent* is asked parents first, so the topmost agent of a tree is returned.
+        Where no pane holds one, the pane *prefer*, else the first one, with None. The name is compared whole:
+        `swarm-swarm1` is never `swarm-swarm10` (W-12). *is_agent* is asked parents first, so the topmost agent of a
+        tree is returned.
         """
         panes = [pane for pane in self.panes() if pane.session == worker_session]
+        panes.sort(key=lambda pane: pane.pane_id != prefer)
         found = [(pane, agent) for pane in panes if (agent := _agent_in(pane.pane_pid, is_agent)) is not None]
         for pane, agent in [*found[:1], *((pane, None) for pane in panes if not found)]:
             screen = self.capture(pane.pane_id)
@@ -131,14 +133,6 @@ class Terminal:
         """
         self._tmux.ask("set-option", "-p", "-t", pane_id, "remain-on-exit", "on")
 
-    def release_pane(self, pane_id: str) -> None:
-        """Take `keep_pane` back: the pane closes with its program, unless the user's own tmux says otherwise.
-
-        Raises:
-            TargetGone
-        """
-        self._tmux.ask("set-option", "-p", "-u", "-t", pane_id, "remain-on-exit")
-
     def spawn(self, launch: LaunchSpec, *, session: str, pane_id: str | None) -> Screen:
         """Start the program in the kept pane, or a new window of the session, or a new session; show the pane.
 
@@ -182,7 +176,7 @@ class Terminal:
         show = "-P -F '#{pane_id}'"
         keep = "remain-on-exit on"
         if old is not None:
-            kill = "-k " if _idles_in_shell(old.pane_pid) else ""
+            kill = "-k " if idles_in_shell(old.pane_pid) else ""
             self._tmux.tell(
                 f"set-option -p -t {old.pane_id} {keep}\nrespawn-pane {kill}-t {old.pane_id} {how}",
                 may_start_server=False,
@@ -261,7 +255,7 @@ def _variables(launch: LaunchSpec) -> str:
     return " ".join(f"-e {quoted(f'{name}={value}')}" for name, value in launch.environment.items())
 
 
-def _idles_in_shell(pane_pid: int) -> bool:
+def idles_in_shell(pane_pid: int) -> bool:
     """Whether the pane holds nothing but a shell, as launchers leave behind that start the agent from one."""
     tree = tree_of(pane_pid)
     return len(tree) == 1 and Path(tree[0].command[0] if tree[0].command else "").name.lstrip("-") in SHELLS

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import timedelta
+
 from lifecycle.coming_up import await_ready
 from lifecycle.delivery import GONE
 from lifecycle.errors import NotReady, TerminalError
@@ -10,9 +13,14 @@ from lifecycle.processes import tree_of
 from lifecycle.renewal import Phase, Renewal, RunningSession, StoppedSession
 from lifecycle.screen import PaneLook
 from lifecycle.steps.standing import advance, amend, standing
+from lifecycle.terminal import idles_in_shell
+from lifecycle.waiting import DeadlinePassed, wait_until
 from lifecycle.worker import Worker
 
 TRIES = 2
+
+APPEARS_WITHIN = timedelta(seconds=10)
+"""How long a launcher of a run that died may take before another one is started."""
 
 
 def respawn_worker(host: Host, worker: Worker, stopped: StoppedSession) -> RunningSession:
@@ -26,8 +34,11 @@ def respawn_worker(host: Host, worker: Worker, stopped: StoppedSession) -> Runni
     renewal = standing(host, stopped.renewal_id)
     if renewal.phase.reached(Phase.RESPAWNED) and renewal.running is not None:
         return renewal.running
+    pane_id = stopped.pane_id
+    if renewal.respawns:
+        _await_earlier_start(host, worker)
     while True:
-        look = host.look(worker)
+        look = host.look(worker, prefer=pane_id)
         if look.state in GONE:
             if renewal.respawns >= TRIES:
                 msg = f"{worker.worker_id}: {TRIES} starts ended without an input line"
@@ -36,19 +47,34 @@ def respawn_worker(host: Host, worker: Worker, stopped: StoppedSession) -> Runni
                 deaths = host.ledger.record(worker.worker_id).deaths
                 host.ledger.remember(worker.worker_id, deaths=(*deaths, host.now()))
             renewal = amend(host, standing(host, renewal.renewal_id), respawns=renewal.respawns + 1)
-            _spawn(host, worker, stopped, look)
-        ready = await_ready(host, worker)
+            pane_id = _spawn(host, worker, stopped, look, ours=pane_id)
+        ready = await_ready(host, worker, pane_id=pane_id)
         if ready is not None:
             return _running(host, worker, renewal, stopped, ready)
 
 
-def _spawn(host: Host, worker: Worker, stopped: StoppedSession, look: PaneLook) -> None:
-    pane = look.screen.pane_id if look.screen and look.screen.dead else None
+def _await_earlier_start(host: Host, worker: Worker) -> None:
+    """A run that died here may have started a launcher that has not started the agent yet."""
+    with suppress(DeadlinePassed):
+        wait_until(lambda: host.look(worker).agent_pid, APPEARS_WITHIN, host.clock)
+
+
+def _spawn(host: Host, worker: Worker, stopped: StoppedSession, look: PaneLook, *, ours: str | None) -> str:
+    """Start the agent in its old pane where that is free, and return the id of the pane that it runs in.
+
+    Another pane of the session is never taken, nor is a shell in it ended.
+    """
+    screen = look.screen
+    is_ours = screen is not None and screen.pane_id == ours
+    free = is_ours and screen is not None and (screen.dead or idles_in_shell(screen.pane_pid))
     host.progress(worker.worker_id, f"starts {stopped.launch.command[0]}")
     try:
-        host.terminal(worker).spawn(stopped.launch, session=worker.session, pane_id=pane)
+        started = host.terminal(worker).spawn(
+            stopped.launch, session=worker.session, pane_id=screen.pane_id if screen is not None and free else None
+        )
     except TerminalError as error:
         raise NotReady(error.detail, worker_id=worker.worker_id, evidence=look.evidence()) from error
+    return started.pane_id
 
 
 def _running(host: Host, worker: Worker, renewal: Renewal, stopped: StoppedSession, look: PaneLook) -> RunningSession:
