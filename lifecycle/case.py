@@ -24,6 +24,11 @@ HINDERING = {
 }
 
 
+def may_queue(reading: ContextReading | None, policy: Policy, *, queues: bool, by_hand: bool) -> bool:
+    """Whether a worker is asked behind its turn: where that is kept, over the hard limit or at a human's word."""
+    return queues and (by_hand or (reading is not None and reading.is_over_hard(policy)))
+
+
 @dataclass(frozen=True)
 class Case:
     """The arguments of `decide`, and what several rows ask of them."""
@@ -35,7 +40,7 @@ class Case:
     turn: TurnState | None
     now: datetime
     queues: bool
-    forced: bool
+    by_hand: bool
     assignment_open: bool
     rebooted: bool = False
     breaker: Breaker | None = None
@@ -52,6 +57,10 @@ class Case:
     def is_urgent(self) -> bool:
         """Over the hard limit by tokens: many compactions alone wait for idle like handoff_required."""
         return self.state is ContextState.RENEW_REQUIRED and self.reading.is_over_hard(self.policy)
+
+    @property
+    def may_queue(self) -> bool:
+        return may_queue(self.reading, self.policy, queues=self.queues, by_hand=self.by_hand)
 
     @property
     def figures(self) -> str:
@@ -78,7 +87,7 @@ class Case:
             return HINDERING[self.pane.state]
         if self.pane.typed:
             return HINDERING[PaneState.TYPED]
-        if self.pane.was_typed_in_since(self.now, JUST_TYPED) and not self.forced:
+        if self.pane.was_typed_in_since(self.now, JUST_TYPED) and not self.by_hand:
             return "someone typed in its session in the last two minutes"
         if self.pane.background or (turn is not None and turn.delegating):
             return "a delegate or background turn is running"

@@ -69,26 +69,28 @@ def decide(
     now: datetime,
     *,
     queues_while_busy: bool = False,
-    forced: bool = False,
+    by_hand: bool = False,
     assignment_open: bool = False,
     rebooted: bool = False,
     breaker: Breaker | None = None,
 ) -> Decision:
     """Choose one action for *worker*. Pure: the same facts give the same decision.
 
-    *record* already counts *reading*; its baseline belongs to a session that Afresh started. *forced* is an
+    *record* already counts *reading*; its baseline belongs to a session that Afresh started. *by_hand* is an
     operator's consent to a renewal now: it needs no pressure, no `automatic` and no cooldown, and it is itself
     the human whom the loop guards would call. It never overrules a dialog, copy mode, text in the input line, an
     absent pane, a hold or an open renewal. *rebooted* says that the worker was alive when its host went down.
     *breaker* is the open one of its account.
     """
-    case = Case(worker, reading, record, pane, turn, now, queues_while_busy, forced, assignment_open, rebooted, breaker)
+    case = Case(
+        worker, reading, record, pane, turn, now, queues_while_busy, by_hand, assignment_open, rebooted, breaker
+    )
     standing = _first(_STANDING, case)
     if standing:
         return standing
     due = _first(_GUARDS, case) or _noticing_repeats(case, _first(_CARE, case) or _nothing(case))
     automatic = worker.automatic if record.automatic is None else record.automatic
-    return _noticing_stillness(case, due if automatic or forced else _withheld(due, worker.worker_id))
+    return _noticing_stillness(case, due if automatic or by_hand else _withheld(due, worker.worker_id))
 
 
 _Row = Callable[[Case], Decision | None]
@@ -148,7 +150,7 @@ def _parked(case: Case) -> Decision | None:
 
 def _cooling_down(case: Case) -> Decision | None:
     until = case.record.cooldown_until
-    if case.forced or case.is_cut_off or until is None or until <= case.now:
+    if case.by_hand or case.is_cut_off or until is None or until <= case.now:
         return None
     return _none(f"cooling down until {until:%H:%M} UTC: a renewal of it has just ended")
 
@@ -192,13 +194,13 @@ def _unreadable(case: Case) -> Decision | None:
 
 def _inconsistent(case: Case) -> Decision | None:
     tokens, window = case.reading.tokens, case.reading.window
-    if case.forced or tokens is None or window is None or tokens <= INCONSISTENT * window:
+    if case.by_hand or tokens is None or window is None or tokens <= INCONSISTENT * window:
         return None
     return _none(f"{tokens:,} tokens cannot be in a window of {window:,}; set it right", notice="inconsistent")
 
 
 def _looping(case: Case) -> Decision | None:
-    loop = None if case.forced else find_loop(case)
+    loop = None if case.by_hand else find_loop(case)
     return Decision(action=Action.BLOCK, block=loop.kind, reason=loop.words) if loop else None
 
 
@@ -215,7 +217,7 @@ _GUARDS: tuple[_Row, ...] = (
 
 
 def _healthy(case: Case) -> Decision | None:
-    if case.forced or case.state is not ContextState.HEALTHY:
+    if case.by_hand or case.state is not ContextState.HEALTHY:
         return None
     return _stale(case) or _nothing(case)
 
@@ -227,7 +229,7 @@ def _hindered(case: Case) -> Decision | None:
 def _busy(case: Case) -> Decision | None:
     if case.pane.state is not PaneState.BUSY:
         return None
-    if case.queues and (case.is_urgent or case.forced):
+    if case.may_queue:
         return Decision(action=Action.RENEW, reason=f"{case.figures}; busy, and its messages queue")
     return _wait(case, "it is in a turn")
 
@@ -236,7 +238,7 @@ def _wait(case: Case, why: str) -> Decision:
     """Wait for an idle pane; say so to a human, and give up where the policy says how long is too long."""
     minutes = int(case.busy_for.total_seconds() // 60)
     reason = f"{case.figures}; {why}"
-    if case.forced:
+    if case.by_hand:
         return Decision(action=Action.NONE, reason=f"{why}; try again when it is idle", waits=True)
     if case.is_urgent and case.busy_for >= case.policy.busy_block:
         return Decision(action=Action.BLOCK, block="busy_too_long", reason=f"{reason}, for {minutes} minutes")
@@ -247,7 +249,7 @@ def _wait(case: Case, why: str) -> Decision:
 
 
 def _watch(case: Case) -> Decision | None:
-    if case.forced or case.state is not ContextState.WATCH:
+    if case.by_hand or case.state is not ContextState.WATCH:
         return None
     wanted, asked = case.policy.at_watch, case.record.checkpoint_asked_in == case.reading.session_id
     if wanted == "nothing" or asked:
@@ -257,7 +259,7 @@ def _watch(case: Case) -> Decision | None:
 
 
 def _store_handoff(case: Case) -> Decision | None:
-    if case.forced or case.policy.renew_on_handoff or case.state is not ContextState.HANDOFF_REQUIRED:
+    if case.by_hand or case.policy.renew_on_handoff or case.state is not ContextState.HANDOFF_REQUIRED:
         return None
     if case.record.handoff_stored_in == case.reading.session_id:
         return _stale(case) or _none(f"{case.figures}; its handoff is stored, it is renewed at the hard limit")
@@ -265,7 +267,7 @@ def _store_handoff(case: Case) -> Decision | None:
 
 
 def _renew(case: Case) -> Decision | None:
-    asked = "asked for by hand; " if case.forced else ""
+    asked = "asked for by hand; " if case.by_hand else ""
     return Decision(action=Action.RENEW, reason=f"{asked}{case.figures}; idle")
 
 

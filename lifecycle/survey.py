@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from lifecycle.advice import accepts_work
 from lifecycle.breaker import Breaker
 from lifecycle.decision import Action, Decision, decide
-from lifecycle.errors import ContextUnreadable, LaunchUnknown, TerminalError
+from lifecycle.errors import ContextUnreadable, LaunchUnknown, LedgerError, LifecycleError, TerminalError
 from lifecycle.host import Host
 from lifecycle.incidents import tell_reboot, tell_server_gone
 from lifecycle.launching import launch_of
@@ -26,7 +26,7 @@ from lifecycle.worker import Worker
 
 log = logging.getLogger(__name__)
 
-PASSING = ("wedged", "absent", "not_an_agent", "dialog", "unreadable")
+PASSING = ("wedged", "absent", "not_an_agent", "dialog", "unreadable", "unexamined")
 """Notices of conditions that a READY pane ends: the next occurrence is told anew."""
 
 REMEMBERED = timedelta(hours=1)
@@ -95,7 +95,7 @@ def examine(host: Host, worker: Worker, *, by_hand: bool = False, record: Worker
         turn,
         now,
         queues_while_busy=queues,
-        forced=by_hand,
+        by_hand=by_hand,
         assignment_open=worker.managed and host.mission(worker).has_open_assignment,
         rebooted=record.was_cut_off_before(boot),
         breaker=breaker,
@@ -113,14 +113,28 @@ def examine(host: Host, worker: Worker, *, by_hand: bool = False, record: Worker
     )
 
 
-def survey(host: Host, workers: Iterable[Worker]) -> list[Finding]:
+class Unexamined(Value):
+    """A worker of which nothing can be said, and why; no other worker pays for that."""
+
+    worker_id: str
+    detail: str
+
+
+class Survey(Value):
+    """One look at many workers."""
+
+    findings: tuple[Finding, ...]
+    unexamined: tuple[Unexamined, ...] = ()
+
+
+def survey(host: Host, workers: Iterable[Worker]) -> Survey:
     """Look at all *workers*, remember what was read, tell the swarm and send the notices that are due."""
     chosen = list(workers)
-    records = host.ledger.records(worker.worker_id for worker in chosen)
-    findings = [examine(host, worker, record=records[worker.worker_id]) for worker in chosen]
-    if heed_accounts(host, [(found.worker, found.pane, found.turn) for found in findings if found.worker.managed]):
-        records = host.ledger.records(worker.worker_id for worker in chosen)
-        findings = [examine(host, worker, record=records[worker.worker_id]) for worker in chosen]
+    found = _examine_all(host, chosen)
+    seen = [(one.worker, one.pane, one.turn) for one in found.findings if one.worker.managed]
+    if heed_accounts(host, seen):
+        found = _examine_all(host, chosen)
+    findings = found.findings
     with host.ledger.transaction():
         host.ledger.add_readings(finding.reading for finding in findings)
         for finding in findings:
@@ -130,7 +144,34 @@ def survey(host: Host, workers: Iterable[Worker]) -> list[Finding]:
     tell_reboot(host, [finding.worker for finding in findings if finding.decision.action is Action.START])
     for finding in findings:
         _tell(host, finding, has_been_told=finding.worker_id in told)
-    return findings
+    _tell_unexamined(host, chosen, found.unexamined)
+    return found
+
+
+def _examine_all(host: Host, workers: list[Worker]) -> Survey:
+    findings, unexamined = [], []
+    records = _records(host, workers)
+    for worker in workers:
+        try:
+            findings.append(examine(host, worker, record=records.get(worker.worker_id)))
+        except LifecycleError as error:
+            unexamined.append(Unexamined(worker_id=worker.worker_id, detail=error.detail))
+    return Survey(findings=tuple(findings), unexamined=tuple(unexamined))
+
+
+def _records(host: Host, workers: list[Worker]) -> dict[str, WorkerRecord]:
+    """The records in one go; none where one of them cannot be read, so that each is read by itself."""
+    try:
+        return host.ledger.records(worker.worker_id for worker in workers)
+    except LedgerError:
+        return {}
+
+
+def _tell_unexamined(host: Host, workers: list[Worker], unexamined: tuple[Unexamined, ...]) -> None:
+    by_id = {worker.worker_id: worker for worker in workers}
+    for one in unexamined:
+        log.error("%s: %s", one.worker_id, one.detail)
+        notify(host, by_id[one.worker_id], f"unexamined:{one.detail}", "cannot be looked after", one.detail)
 
 
 def _pane(host: Host, worker: Worker) -> tuple[PaneLook, Process | None]:

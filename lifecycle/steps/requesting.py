@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from lifecycle import prompts
+from lifecycle.case import may_queue
 from lifecycle.delivery import deliver
 from lifecycle.errors import NothingTyped, NotNow
 from lifecycle.host import Host
@@ -64,10 +65,10 @@ def request_handoff(host: Host, worker: Worker, opened: OpenedRenewal) -> Handof
 
 
 def _may_queue(host: Host, worker: Worker, renewal: Renewal) -> bool:
-    """Whether the request may be typed behind a running turn: over the hard limit, and only where it is kept."""
-    face, reading = host.look(worker).face, renewal.reading
-    urgent = renewal.forced or (reading is not None and reading.is_over_hard(worker.policy))
-    return urgent and face is not None and host.agent(worker).queues_while_busy(worker, face)
+    """The same as for the decision that led here."""
+    face = host.look(worker).face
+    queues = face is not None and host.agent(worker).queues_while_busy(worker, face)
+    return may_queue(renewal.reading, worker.policy, queues=queues, by_hand=renewal.by_hand)
 
 
 def _text(host: Host, worker: Worker, renewal: Renewal) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from flows.sweep import sweep_workers
+from lifecycle.decision import Action
+from lifecycle.planning import plan
 from lifecycle.renewal import End
 from tests.flows.conftest import Scene
 
@@ -15,10 +17,10 @@ def _sweep() -> list[dict[str, Any]]:
     return sweep_workers(renewals="here", return_state=True).result()  # type: ignore[return-value]
 
 
-def _occupy(scene: Scene, seconds: float) -> None:
-    """A worker over its hard limit, in a turn that lasts so long."""
+def _occupy(scene: Scene, seconds: float, tokens: int = 95_000) -> None:
+    """A turn that lasts so long."""
     scene.stage.behave(turn_seconds=seconds)
-    scene.stage.paste("a long turn [[tokens 95000]]")
+    scene.stage.paste(f"a long turn [[tokens {tokens}]]")
     scene.stage.press("Enter")
     scene.stage.wait(lambda: not scene.stage.is_ready(), 5, "BUSY")
     scene.stage.behave(turn_seconds=0.1)
@@ -48,3 +50,14 @@ def test_a_queued_request_that_arrives_after_its_block_is_taken_up(scene: Scene)
     assert [entry["outcome"] for entry in _sweep()] == ["renewed"]
     assert "block.cleared" in scene.events()
     assert (_requests(scene), scene.renewal.end) == (1, End.RENEWED)
+
+
+def test_an_order_by_hand_is_queued_behind_a_turn_as_the_dry_run_says(scene: Scene) -> None:
+    scene.configure(automatic=False, deadlines=SHORT)
+    _occupy(scene, 5, tokens=20_000)
+    with scene.host() as host:
+        planned = plan(host, host.worker(scene.worker_id), by_hand=True)
+    assert (planned.action, "its messages queue" in planned.reason) == (Action.RENEW, True)
+
+    assert scene.renew().name == "Renewed"
+    assert (_requests(scene), scene.user_texts()[1].startswith("a long turn")) == (1, True)

@@ -60,7 +60,7 @@ def decided_in(scene: Scene) -> Decision:
         TurnState.model_validate({"session_id": "s1", **_of(scene, "turn")}),
         NOW,
         queues_while_busy=bool(call.get("queues", False)),
-        forced=bool(call.get("forced", False)),
+        by_hand=bool(call.get("by_hand", False)),
         assignment_open=bool(call.get("assignment_open", False)),
         rebooted=bool(call.get("rebooted", False)),
     )
@@ -199,7 +199,7 @@ def test_nearly_all_rows_can_meet() -> None:
 
 @pytest.mark.parametrize("name", ["unmanaged", "held", "blocked", "renewing", "parked"])
 def test_not_even_a_renewal_by_hand_passes_a_standing_order(name: str) -> None:
-    decision = decided_in({**TABLE[name].scene, "call.forced": True})
+    decision = decided_in({**TABLE[name].scene, "call.by_hand": True})
     assert decision.action is Action.NONE
     assert TABLE[name].says in decision.reason
 
@@ -215,7 +215,7 @@ def test_not_even_a_renewal_by_hand_passes_a_standing_order(name: str) -> None:
     ],
 )
 def test_a_refusal_says_what_to_do(name: str, remedy: str) -> None:
-    assert remedy in decided_in({**TABLE[name].scene, "call.forced": True}).reason
+    assert remedy in decided_in({**TABLE[name].scene, "call.by_hand": True}).reason
 
 
 def test_a_worker_whose_parking_and_cooldown_are_over_is_renewed() -> None:
@@ -279,18 +279,18 @@ def test_a_context_that_stays_unreadable_raises_an_alarm_also_without_consent() 
     ids="+".join,
 )
 def test_a_renewal_by_hand_is_consent(scene: Scene) -> None:
-    decision = decided_in({**scene, "call.forced": True})
+    decision = decided_in({**scene, "call.by_hand": True})
     assert decision.action is Action.RENEW
     assert "asked for by hand" in decision.reason
 
 
 @pytest.mark.parametrize("state", sorted(set(PaneState) - {PaneState.READY}))
 def test_a_renewal_by_hand_types_into_no_pane_that_is_not_ready(state: PaneState) -> None:
-    assert decided(pane__state=state, call__forced=True).action is Action.NONE
+    assert decided(pane__state=state, call__by_hand=True).action is Action.NONE
 
 
 def test_a_renewal_by_hand_of_a_busy_worker_is_queued_where_the_agent_queues() -> None:
-    scene = {**BUSY, "reading.tokens": 42_000, "call.forced": True}
+    scene = {**BUSY, "reading.tokens": 42_000, "call.by_hand": True}
     assert decided_in({**scene, "call.queues": True}).action is Action.RENEW
     waiting = decided_in(scene)
     assert (waiting.action, waiting.waits) == (Action.NONE, True)
@@ -298,21 +298,21 @@ def test_a_renewal_by_hand_of_a_busy_worker_is_queued_where_the_agent_queues() -
 
 @pytest.mark.parametrize("name", ["unreadable", "no session"])
 def test_a_worker_that_cannot_be_read_is_not_renewed_by_hand_either(name: str) -> None:
-    assert decided_in({**TABLE[name].scene, "call.forced": True}).action is Action.NONE
+    assert decided_in({**TABLE[name].scene, "call.by_hand": True}).action is Action.NONE
 
 
 @given(
-    forced=st.booleans(),
+    by_hand=st.booleans(),
     automatic=st.booleans(),
     queues=st.booleans(),
     tokens=st.integers(0, 900_000),
     state=st.sampled_from([state for state in PaneState if state not in {PaneState.READY, PaneState.BUSY}]),
 )
 def test_nothing_is_ever_typed_into_a_pane_that_is_neither_ready_nor_busy(
-    *, forced: bool, automatic: bool, queues: bool, tokens: int, state: PaneState
+    *, by_hand: bool, automatic: bool, queues: bool, tokens: int, state: PaneState
 ) -> None:
     scene = {"pane.state": state, "reading.tokens": tokens, "record.automatic": automatic}
-    decision = decided_in({**scene, "call.forced": forced, "call.queues": queues})
+    decision = decided_in({**scene, "call.by_hand": by_hand, "call.queues": queues})
     assert decision.action in {Action.NONE, Action.BLOCK}
 
 
