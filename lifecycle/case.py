@@ -110,3 +110,9 @@ class Case:
     def busy_for(self) -> timedelta:
         since = self.record.busy_since
         return self.now - since if since is not None else timedelta(0)
+
+    @property
+    def is_busy_at_a_humans_word(self) -> bool:
+        """Whether a human has closed the block that this very run of busy looks led to."""
+        dismissed, since = self.record.dismissal("busy_too_long"), self.record.busy_since
+        return dismissed is not None and since is not None and dismissed.at >= since

@@ -240,7 +240,7 @@ def _wait(case: Case, why: str) -> Decision:
     reason = f"{case.figures}; {why}"
     if case.by_hand:
         return Decision(action=Action.NONE, reason=f"{why}; try again when it is idle", waits=True)
-    if case.is_urgent and case.busy_for >= case.policy.busy_block:
+    if case.is_urgent and case.busy_for >= case.policy.busy_block and not case.is_busy_at_a_humans_word:
         return Decision(action=Action.BLOCK, block="busy_too_long", reason=f"{reason}, for {minutes} minutes")
     spans = int(case.busy_for / case.policy.busy_notice)
     over = case.state in {ContextState.HANDOFF_REQUIRED, ContextState.RENEW_REQUIRED} and not case.is_urgent

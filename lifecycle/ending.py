@@ -14,6 +14,7 @@ from lifecycle.host import Host
 from lifecycle.notifying import notify
 from lifecycle.parking import resting
 from lifecycle.reading import ContextReading
+from lifecycle.record import Dismissed
 from lifecycle.renewal import WAITING_FOR_ROW, Block, Blocked, End, Phase, Renewal, block_of, new_renewal_id
 from lifecycle.screen import PaneState
 from lifecycle.swarm import remember_in_swarm, tell_swarm
@@ -161,9 +162,11 @@ def _comes_free(host: Host, worker: Worker) -> bool:
 def close(host: Host, worker: Worker, renewal: Renewal, end: End, why: str, *, is_up: bool = True) -> Renewal:
     """End *renewal* without a renewal. *is_up* is false where the worker is left down."""
     released = release(host, worker, renewal)
-    closed = host.ledger.put(
-        released.model_copy(update={"end": end, "end_reason": why, "block": None, "updated_at": host.now()})
-    )
+    closed = released.model_copy(update={"end": end, "end_reason": why, "block": None, "updated_at": host.now()})
+    with host.ledger.transaction():
+        closed = host.ledger.put(closed)
+        if renewal.block is not None and end in (End.DISMISSED, End.HELD):
+            _remember_dismissal(host, worker, renewal, renewal.block.reason)
     host.event(f"renewal.{end}", worker, renewal.renewal_id, why=why)
     tell_swarm(
         host,
@@ -175,3 +178,12 @@ def close(host: Host, worker: Worker, renewal: Renewal, end: End, why: str, *, i
         acceptingWork=is_up and end is not End.HELD,
     )
     return closed
+
+
+def _remember_dismissal(host: Host, worker: Worker, renewal: Renewal, reason: str) -> None:
+    """What a person closed is not opened again: the lasting facts that led to the block stay as they were."""
+    session = renewal.resume.row.session_id if renewal.resume else renewal.reading and renewal.reading.session_id
+    generation = renewal.generation + (1 if renewal.phase.reached(Phase.RESPAWNED) else 0)
+    dismissed = Dismissed(reason=reason, session_id=session, generation=generation, at=host.now())
+    others = [one for one in host.ledger.record(worker.worker_id).dismissed if one.reason != reason]
+    host.ledger.remember(worker.worker_id, dismissed=(*others, dismissed))

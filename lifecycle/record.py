@@ -11,6 +11,18 @@ from lifecycle.renewal import Renewal
 from lifecycle.value import Value
 
 
+class Dismissed(Value):
+    """A block that a human closed: the same one is not put again for the same cause.
+
+    *session_id* and *generation* are those that the worker then had.
+    """
+
+    reason: str
+    session_id: str | None
+    generation: int
+    at: datetime
+
+
 class WorkerRecord(Value):
     """The memory of one worker. Every field has a default: a worker that was never seen has an empty record.
 
@@ -23,7 +35,7 @@ class WorkerRecord(Value):
     alive, and *was_alive* says whether it still was at the last look in that boot. *overhead* is what a call carries
     besides its rows, learned in a fresh session. *renewals* and *deaths* are those of the last hour. *parked_by* is the
     account whose trouble parked the worker. *still_since* is when the pane of a busy worker last showed anything new,
-    and *still_mark* stands for what it showed.
+    and *still_mark* stands for what it showed. *dismissed* is the newest block of each reason that a human closed.
     """
 
     worker_id: str
@@ -58,7 +70,12 @@ class WorkerRecord(Value):
     launch: LaunchSpec | None = None
     overhead: int | None = None
     agent: ProcessId | None = None
+    dismissed: tuple[Dismissed, ...] = ()
     open_renewal: Renewal | None = None
+
+    def dismissal(self, reason: str) -> Dismissed | None:
+        """When a human last closed a block with this reason."""
+        return next((one for one in self.dismissed if one.reason == reason), None)
 
     @property
     def is_held(self) -> bool:

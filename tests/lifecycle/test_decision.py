@@ -14,7 +14,7 @@ from lifecycle.advice import accepts_work, recommended_action
 from lifecycle.decision import Action, Decision, decide
 from lifecycle.policy import Policy
 from lifecycle.reading import ContextReading, ContextState, Source
-from lifecycle.record import WorkerRecord
+from lifecycle.record import Dismissed, WorkerRecord
 from lifecycle.renewal import Block, Phase, Renewal
 from lifecycle.screen import PaneLook, PaneState, Screen
 from lifecycle.transcript import TurnState
@@ -612,3 +612,29 @@ def test_a_reboot_starts_nothing_where_something_runs(state: PaneState) -> None:
 def test_a_cooldown_does_not_say_that_a_closed_renewal_renewed_anything() -> None:
     found = decided(**{"record.cooldown_until": NOW + MINUTE})
     assert found.reason == "cooling down until 12:01 UTC: a renewal of it has just ended"
+
+
+LOOPING: dict[str, tuple[Scene, Scene]] = {
+    "crash_loop": ({"record.deaths": ago(1, 5, 14)}, {"record.deaths": ago(-1, -2, -3, 1, 5, 14)}),
+    "renewal_loop": ({"record.renewals": ago(16, 31, 46, 59)}, {"record.renewals": ago(-1, -2, -3, -4)}),
+    "baseline_too_large": (
+        {"record.baseline": 250_000, "record.baseline_session": "s1"},
+        {"record.baseline": 250_000, "record.baseline_session": "s2", "reading.session_id": "s2"},
+    ),
+    "no_progress": ({"record.idle_repeats": 3}, {"record.idle_repeats": 4, "record.generation": 2}),
+    "busy_too_long": (
+        {**OVER_HARD, **BUSY, "record.busy_since": NOW - HOUR},
+        {**OVER_HARD, **BUSY, "record.busy_since": NOW + MINUTE, "policy.busy_block": timedelta(minutes=-2)},
+    ),
+}
+"""What leads to each block that the facts of a worker call for, and the same anew after NOW."""
+
+
+@pytest.mark.parametrize("reason", LOOPING)
+def test_what_a_human_closed_is_blocked_again_only_for_a_new_cause(reason: str) -> None:
+    before, anew = LOOPING[reason]
+    closed = {"record.dismissed": (Dismissed(reason=reason, session_id="s1", generation=1, at=NOW),)}
+
+    assert decided_in(before).block == reason
+    assert decided_in({**before, **closed}).block is None
+    assert decided_in({**anew, **closed}).block == reason
