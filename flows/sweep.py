@@ -11,19 +11,21 @@ from prefect.states import Completed
 
 from flows.asking import request_checkpoint, request_handoff_only
 from flows.recovery import go_on
-from flows.runs import Due, Outcome, Swept, renew_all
+from flows.runs import Due, Swept, outcome_of, renew_all
 from lifecycle.decision import Action
 from lifecycle.ending import block_outright, find_proof
-from lifecycle.errors import RenewalInProgress
+from lifecycle.errors import LifecycleError, RenewalInProgress
 from lifecycle.host import Host
-from lifecycle.lock import held, is_held
+from lifecycle.lock import held
+from lifecycle.releasing import release_late
+from lifecycle.screen import PaneState
 from lifecycle.settings import load_settings
 from lifecycle.shield import signals_heard
-from lifecycle.survey import Finding, survey
+from lifecycle.survey import Finding, Survey, survey
 
 
 @task(task_run_name="survey workers", cache_policy=NO_CACHE)
-def survey_workers(host: Host, worker_ids: list[str] | None) -> list[Finding]:
+def survey_workers(host: Host, worker_ids: list[str] | None) -> Survey:
     """Read all workers in one task: a task a worker costs many times more."""
     workers = host.workers() if worker_ids is None else [host.worker(worker_id) for worker_id in worker_ids]
     return survey(host, workers)
@@ -43,12 +45,47 @@ def sweep_workers(worker_ids: list[str] | None = None, renewals: Literal["runs",
     with Host.opened(load_settings()) as host:
         with signals_heard():
             recovered = go_on(host, worker_ids, here=renewals == "here")
-        findings = survey_workers(host, worker_ids)
-        due = [finding for finding in findings if finding.worker.managed and _is_due(host, finding)]
+        found = survey_workers(host, worker_ids)
+        managed = [finding for finding in found.findings if finding.worker.managed]
+        due, failed = _due_among(host, managed)
+        _release_late(host, [finding for finding in managed if finding not in due])
         with signals_heard():
-            swept = recovered + _act(host, due, here=renewals == "here")
+            swept = recovered + failed + _act(host, due, here=renewals == "here")
+    swept += [_failed(one.worker_id, one.detail) for one in found.unexamined]
     acted = ", ".join(f"{entry.worker_id}: {entry.outcome}" for entry in swept) or "nothing to do"
-    return Completed(message=f"{len(findings)} workers; {acted}", data=[entry.model_dump() for entry in swept])
+    handled = {entry.worker_id for entry in swept}
+    left = [_left_alone(finding) for finding in managed if finding.worker_id not in handled]
+    count = len(found.findings) + len(found.unexamined)
+    return Completed(message=f"{count} workers; {acted}", data=[entry.model_dump() for entry in swept + left])
+
+
+def _due_among(host: Host, findings: list[Finding]) -> tuple[list[Finding], list[Swept]]:
+    """The findings that call for an act, and the workers for which that could not be told."""
+    due, failed = [], []
+    for finding in findings:
+        try:
+            if _is_due(host, finding):
+                due.append(finding)
+        except LifecycleError as error:
+            failed.append(_failed(finding.worker_id, error.detail))
+    return due, failed
+
+
+def _release_late(host: Host, findings: list[Finding]) -> None:
+    """Workers that were asked and could not yet be told that nothing comes of it."""
+    for finding in findings:
+        if finding.pane.state is PaneState.READY:
+            release_late(host, finding.worker)
+
+
+def _failed(worker_id: str, why: str) -> Swept:
+    return Swept(worker_id=worker_id, action=Action.NONE, outcome="failed", reason=why)
+
+
+def _left_alone(finding: Finding) -> Swept:
+    return Swept(
+        worker_id=finding.worker_id, action=finding.decision.action, outcome="none", reason=finding.decision.reason
+    )
 
 
 def _is_due(host: Host, finding: Finding) -> bool:
@@ -57,9 +94,13 @@ def _is_due(host: Host, finding: Finding) -> bool:
         return False
     if renewal is None:
         return finding.decision.action not in (Action.NONE, Action.NOTIFY)
-    if is_held(host.paths(finding.worker).lock):
+    if renewal.block is None:
         return False
-    return renewal.block is not None and find_proof(host, finding.worker, renewal)
+    try:
+        with held(host.paths(finding.worker).lock, worker_id=finding.worker_id):
+            return find_proof(host, finding.worker, host.ledger.renewal(renewal.renewal_id))
+    except RenewalInProgress:
+        return False
 
 
 def _act(host: Host, due: list[Finding], *, here: bool) -> list[Swept]:
@@ -86,26 +127,23 @@ def _due(finding: Finding) -> Due:
 def _act_on_one(host: Host, finding: Finding) -> Swept:
     match finding.decision.action:
         case Action.BLOCK:
-            outcome: Outcome = _block(host, finding)
+            return _block(host, finding)
         case Action.HANDOFF:
             state = request_handoff_only(finding.worker_id, asked_by="sweep", return_state=True)
-            ends: dict[str, Outcome] = {"Stored": "requested", "Parked": "parked"}
-            outcome = ends.get(state.name or "", "spared")
         case _:
             state = request_checkpoint(finding.worker_id, asked_by="sweep", return_state=True)
-            outcome = "requested" if state.name == "Requested" else "spared"
-    return Swept(
-        worker_id=finding.worker_id,
-        action=finding.decision.action,
-        outcome=outcome,
-        reason=finding.decision.reason,
-    )
+    outcome = outcome_of(state)
+    reason = finding.decision.reason if outcome == "requested" else state.message or finding.decision.reason
+    return Swept(worker_id=finding.worker_id, action=finding.decision.action, outcome=outcome, reason=reason)
 
 
-def _block(host: Host, finding: Finding) -> Outcome:
+def _block(host: Host, finding: Finding) -> Swept:
+    swept = Swept(worker_id=finding.worker_id, action=Action.BLOCK, outcome="blocked", reason=finding.decision.reason)
     try:
         with held(host.paths(finding.worker).lock, worker_id=finding.worker_id):
             block_outright(host, finding.worker, finding.decision, finding.reading)
-    except RenewalInProgress:
-        return "spared"
-    return "blocked"
+    except RenewalInProgress as error:
+        return swept.model_copy(update={"outcome": "spared", "reason": error.detail})
+    except LifecycleError as error:
+        return swept.model_copy(update={"outcome": "failed", "reason": error.detail})
+    return swept

@@ -45,14 +45,15 @@ def deliver(
     intent: Delivery | None = None,
     remember: RememberIntent = lambda _: None,
     while_busy: bool = False,
+    queued_for: timedelta | None = None,
 ) -> SentRow:
     """Type *text* once and return the row that proves its arrival.
 
     Called again with the *intent* that an earlier call had *remember*ed, it first looks for the row, then for
     the text in the input line, and pastes only where neither holds it. A text that was entered may be queued where
-    nobody sees it: it is waited for until the agent is idle, for at most the policy's `busy_block`. Nothing is typed
-    unless the face shows an empty input line (or, *while_busy*, a face that queues), and Enter is pressed only while
-    it shows our text.
+    nobody sees it: it is waited for until the agent is idle, for at most *queued_for*, else the policy's `busy_block`.
+    Nothing is typed unless the face shows an empty input line (or, *while_busy*, a face that queues), and Enter is
+    pressed only while it shows our text.
 
     Raises:
         TextNotSendable: the face would not take the text as written.
@@ -67,7 +68,8 @@ def deliver(
     text = text.strip()
     if intent is not None and intent.text != text:
         intent = None
-    if intent is not None and (arrived := _arrived(host, worker, intent)):
+    queued_for = queued_for or worker.policy.busy_block
+    if intent is not None and (arrived := _arrived(host, worker, intent, queued_for)):
         return arrived
     refuse_in_trouble(host, worker)
     while_busy = while_busy and (intent is None or intent.entered_at is None)
@@ -79,7 +81,7 @@ def deliver(
         look = _takes_text(host, worker, text, while_busy=while_busy)
     if not agent.shows_text(look, text):
         _paste(host, worker, text, look)
-    return _send(host, worker, intent, remember)
+    return _send(host, worker, intent, remember, queued_for)
 
 
 def type_command(host: Host, worker: Worker, command: str) -> None:
@@ -151,7 +153,7 @@ def _paste(host: Host, worker: Worker, text: str, look: PaneLook) -> None:
         raise Interfered(msg, worker_id=worker.worker_id, evidence=host.look(worker).evidence())
 
 
-def _send(host: Host, worker: Worker, intent: Delivery, remember: RememberIntent) -> SentRow:
+def _send(host: Host, worker: Worker, intent: Delivery, remember: RememberIntent, queued_for: timedelta) -> SentRow:
     """Press Enter below the pasted text until it is gone from the line, and wait for its row."""
     clock, text = host.clock, intent.text
     try:
@@ -176,7 +178,7 @@ def _send(host: Host, worker: Worker, intent: Delivery, remember: RememberIntent
     try:
         return wait_until(arrived, host.settings.deadlines.delivery, clock)
     except DeadlinePassed as error:
-        late = _arrived(host, worker, intent) if entered else None
+        late = _arrived(host, worker, intent, queued_for) if entered else None
         if late is not None:
             return late
         seconds = host.settings.deadlines.delivery.total_seconds()
@@ -191,7 +193,7 @@ def _row(host: Host, worker: Worker, intent: Delivery) -> SentRow | None:
         return None
 
 
-def _arrived(host: Host, worker: Worker, intent: Delivery) -> SentRow | None:
+def _arrived(host: Host, worker: Worker, intent: Delivery, longest: timedelta) -> SentRow | None:
     """The row of *intent*; None where the agent does not hold its text: it was not entered, or was and got lost."""
     agent, clock = host.agent(worker), host.clock
     row = agent.find_sent(worker, intent.text, after_row=intent.after_row)
@@ -213,7 +215,6 @@ def _arrived(host: Host, worker: Worker, intent: Delivery) -> SentRow | None:
         free.append(clock.monotonic())
         return (None,) if free[-1] - free[0] >= LOST_AFTER.total_seconds() else None
 
-    longest = worker.policy.busy_block
     left = max(longest - (host.now() - intent.entered_at), host.settings.deadlines.delivery)
     try:
         return wait_until(probe, min(left, longest), clock)[0]
@@ -221,7 +222,7 @@ def _arrived(host: Host, worker: Worker, intent: Delivery) -> SentRow | None:
         look = host.look(worker)
         msg = (
             f"{worker.worker_id}: our text was entered and is not answered; "
-            f"the turn before it has not ended within {longest.total_seconds() / 60:.0f} min ({look.state})"
+            f"the turn before it has not ended within {longest.total_seconds():.0f} s ({look.state})"
         )
         raise BusyTooLong(msg, worker_id=worker.worker_id, evidence=look.evidence()) from error
 

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
 
-from lifecycle import prompts
 from lifecycle.decision import Decision
-from lifecycle.delivery import GONE, deliver
 from lifecycle.elsewhere import has_ended
 from lifecycle.errors import AgentGone, LifecycleError, StopsHere
 from lifecycle.host import Host
 from lifecycle.notifying import notify
-from lifecycle.parking import resting
 from lifecycle.reading import ContextReading
 from lifecycle.record import Dismissed
+from lifecycle.releasing import release
 from lifecycle.renewal import WAITING_FOR_ROW, Block, Blocked, End, Phase, Renewal, block_of, new_renewal_id
 from lifecycle.screen import PaneState
 from lifecycle.swarm import remember_in_swarm, tell_swarm
-from lifecycle.waiting import DeadlinePassed, wait_until
 from lifecycle.worker import Worker
 
 log = logging.getLogger(__name__)
-
-FOR_A_HUMAN = (*GONE, PaneState.DIALOG, PaneState.SETUP, PaneState.REFUSED, PaneState.COPY_MODE)
-
-FREE_WITHIN = timedelta(seconds=5)
-"""How long an input line may take to come free behind an answer that is written already; Hermes needs 0.3 s."""
 
 
 def block(host: Host, worker: Worker, renewal: Renewal, error: LifecycleError) -> Blocked:
@@ -125,38 +116,6 @@ def remedy(worker: Worker, placed: Block) -> str:
     """What a human can do, in words."""
     state = "The worker is DOWN. " if placed.worker_down else ""
     return f"{state}Answer with `afresh answer {worker.worker_id} {'|'.join(placed.choices)}`."
-
-
-def release(host: Host, worker: Worker, renewal: Renewal) -> Renewal:
-    """Tell a worker that was asked and is not renewed to carry on: once, with proof, into a free input line."""
-    asked = renewal.request is not None or renewal.delivery is not None
-    if not asked or renewal.released or not worker.policy.release_on_block or renewal.phase.reached(Phase.STOPPING):
-        return renewal
-    if resting(host, worker) is not None or host.ledger.record(worker.worker_id).is_held:
-        return renewal
-    try:
-        if not _comes_free(host, worker):
-            return renewal
-        deliver(host, worker, prompts.cancelled(renewal_id=renewal.renewal_id), kind="release")
-    except LifecycleError as error:
-        log.warning("%s: not released: %s", worker.worker_id, error)
-        return renewal
-    host.event("renewal.released", worker, renewal.renewal_id)
-    return host.ledger.put(renewal.model_copy(update={"released": True, "updated_at": host.now()}))
-
-
-def _comes_free(host: Host, worker: Worker) -> bool:
-    """Whether the input line is free, or will be in a moment because the turn's last word is written already."""
-
-    def settled() -> PaneState | None:
-        look, process = host.look_with_process(worker)
-        is_settled = look.state is PaneState.READY or look.state in FOR_A_HUMAN
-        return look.state if is_settled or not host.turn(worker, process).answered else None
-
-    try:
-        return wait_until(settled, FREE_WITHIN, host.clock) is PaneState.READY
-    except DeadlinePassed:
-        return False
 
 
 def close(host: Host, worker: Worker, renewal: Renewal, end: End, why: str, *, is_up: bool = True) -> Renewal:
