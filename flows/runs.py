@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextvars
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
-from prefect.client.schemas.objects import FlowRun
+from prefect.client.schemas.objects import FlowRun, State
 from prefect.deployments import run_deployment
 
 from flows.renewal import renew_worker
@@ -17,9 +17,21 @@ from lifecycle.value import Value
 
 RENEW_DEPLOYMENT = "renew/renew"
 
-Outcome = Literal["renewed", "spared", "blocked", "parked", "requested", "none"]
+Outcome = Literal["renewed", "spared", "blocked", "parked", "requested", "none", "failed"]
 
-_OUTCOMES: dict[str, Outcome] = {"Renewed": "renewed", "Spared": "spared", "Parked": "parked"}
+_OUTCOMES: dict[str, Outcome] = {
+    "Renewed": "renewed",
+    "Spared": "spared",
+    "Blocked": "blocked",
+    "Parked": "parked",
+    "Stored": "requested",
+    "Requested": "requested",
+}
+
+
+def outcome_of(state: State[Any]) -> Outcome:
+    """What the end of a run means for its worker. A run that was refused, crashed or cancelled has failed."""
+    return _OUTCOMES.get(state.name or "", "failed")
 
 
 class Due(Value):
@@ -32,7 +44,7 @@ class Due(Value):
 
 
 class Swept(Value):
-    """What a sweep did for one worker."""
+    """What a sweep did for one worker; *reason* says why where it did nothing or failed."""
 
     worker_id: str
     action: Action
@@ -71,5 +83,4 @@ def _run_of(key: str, due: Due) -> FlowRun:
 
 def _renewed(due: Due) -> Swept:
     state = renew_worker(due.worker_id, why=due.reason, asked_by="sweep", return_state=True)
-    outcome = _OUTCOMES.get(state.name or "", "blocked")
-    return Swept(worker_id=due.worker_id, action=due.action, outcome=outcome, reason=state.message or "")
+    return Swept(worker_id=due.worker_id, action=due.action, outcome=outcome_of(state), reason=state.message or "")

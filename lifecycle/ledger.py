@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterable
 
@@ -10,6 +11,8 @@ from lifecycle.ledger_journal import Event, Journal, StoredHandoff
 from lifecycle.record import WorkerRecord
 from lifecycle.renewal import Renewal
 from lifecycle.value import SCHEMA
+
+log = logging.getLogger(__name__)
 
 
 class Ledger(Journal):
@@ -110,8 +113,14 @@ class Ledger(Journal):
         return self._recalled(Renewal, renewal_id, rows[0][0])
 
     def open_renewals(self) -> list[Renewal]:
-        rows = self._rows("select renewal_id, doc from renewals where end is null")
-        return [self._recalled(Renewal, renewal_id, doc) for renewal_id, doc in rows]
+        """Those that can be read. One that cannot is logged here and raises where its worker's record is read."""
+        found = []
+        for renewal_id, doc in self._rows("select renewal_id, doc from renewals where end is null"):
+            try:
+                found.append(self._recalled(Renewal, renewal_id, doc))
+            except LedgerError as error:
+                log.error("%s", error)  # noqa: TRY400 - the message names file and row, the trace adds nothing
+        return found
 
     def renewals_of(self, worker_id: str, limit: int = 20) -> list[Renewal]:
         """Newest first."""

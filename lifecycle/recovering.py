@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from lifecycle.errors import Misuse
+from lifecycle.errors import LedgerError, Misuse
 from lifecycle.host import Host
 from lifecycle.lock import is_held
 from lifecycle.parking import resting
-from lifecycle.record import WorkerRecord
 from lifecycle.renewal import Phase, Renewal
 from lifecycle.value import Value
 
@@ -50,12 +49,11 @@ def interrupted(host: Host, worker_ids: Collection[str] | None = None) -> list[I
     says of the run counts for nothing. Nothing is written, taken or typed.
     """
     renewals = [one for one in host.ledger.open_renewals() if worker_ids is None or one.worker_id in worker_ids]
-    records = host.ledger.records(one.worker_id for one in renewals)
-    found = [_interruption(host, records[one.worker_id], one) for one in renewals if one.block is None]
+    found = [_interruption(host, one) for one in renewals if one.block is None]
     return sorted((one for one in found if one is not None), key=lambda one: (one.since, one.renewal_id))
 
 
-def _interruption(host: Host, record: WorkerRecord, renewal: Renewal) -> Interrupted | None:
+def _interruption(host: Host, renewal: Renewal) -> Interrupted | None:
     """None where a process is at work on it."""
     try:
         worker = host.worker(renewal.worker_id)
@@ -63,11 +61,14 @@ def _interruption(host: Host, record: WorkerRecord, renewal: Renewal) -> Interru
         return _told(renewal, goes_on=False, why=f"the worker is no longer declared: {error.detail}")
     if is_held(host.paths(worker).lock):
         return None
+    try:
+        record, rest = host.ledger.record(worker.worker_id), resting(host, worker)
+    except LedgerError as error:
+        return _told(renewal, goes_on=False, why=error.detail)
     if record.is_held:
         return _told(
             renewal, goes_on=False, why=f"the worker is held; `afresh release {worker.worker_id}` lets it go on"
         )
-    rest = resting(host, worker)
     if rest is not None:
         until = f" until {rest.until:%Y-%m-%d %H:%M} UTC" if rest.until else ""
         return _told(renewal, goes_on=False, why=f"parked{until}: {rest.why}")

@@ -114,7 +114,7 @@ def examine(host: Host, worker: Worker, *, by_hand: bool = False, record: Worker
 
 
 class Unexamined(Value):
-    """A worker of which nothing can be said, and why; no other worker pays for that."""
+    """A managed worker of which nothing can be said, and why; no other worker pays for that."""
 
     worker_id: str
     detail: str
@@ -155,7 +155,8 @@ def _examine_all(host: Host, workers: list[Worker]) -> Survey:
         try:
             findings.append(examine(host, worker, record=records.get(worker.worker_id)))
         except LifecycleError as error:
-            unexamined.append(Unexamined(worker_id=worker.worker_id, detail=error.detail))
+            if worker.managed:
+                unexamined.append(Unexamined(worker_id=worker.worker_id, detail=error.detail))
     return Survey(findings=tuple(findings), unexamined=tuple(unexamined))
 
 

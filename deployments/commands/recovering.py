@@ -20,7 +20,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def recover(workers: WorkerIds = None, dry_run: DryRun = False, as_json: AsJson = False) -> int:
-    """Go on with renewals whose flow run died, each from its phase. Exit code 1 where one ends blocked."""
+    """Go on with renewals whose flow run died, each from its phase. Exit code 1 where one ends blocked or fails."""
     from lifecycle.recovering import interrupted
 
     began = datetime.now().astimezone()
@@ -52,7 +52,7 @@ def recover(workers: WorkerIds = None, dry_run: DryRun = False, as_json: AsJson 
         print_handled(told, single=False, as_json=as_json)
     else:
         say("nothing was interrupted" if not found else "nothing goes on")
-    return FAILED if any(one.outcome == "blocked" for one in told) else DONE
+    return FAILED if any(one.outcome in ("blocked", "failed") for one in told) else DONE
 
 
 def _show(found: list[Interrupted], *, as_json: bool) -> None:

@@ -13,6 +13,7 @@ import typer
 from deployments.commands.options import AsJson, DryRun, Why, WorkerId, WorkerIds, host_here
 from deployments.output import DONE, FAILED, MISUSED, aligned, page_width, print_json, say, tell
 from deployments.progress import progress_shown
+from lifecycle.errors import LedgerError
 from lifecycle.value import Value
 
 if TYPE_CHECKING:
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
 
     from lifecycle.host import Host
     from lifecycle.renewal import Renewal
-    from lifecycle.worker import Worker
 
-Result = Literal["renewed", "spared", "blocked", "parked", "requested", "none"]
+Result = Literal["renewed", "spared", "blocked", "parked", "requested", "none", "failed"]
 
 OUTCOMES: dict[str, Result] = {
     "Renewed": "renewed",
@@ -90,7 +90,7 @@ def request_now(worker_id: str, *, as_json: bool) -> int:
 
 
 def sweep(workers: WorkerIds = None, dry_run: DryRun = False, as_json: AsJson = False) -> int:
-    """Look at every worker once and do what its context calls for. Exit code 1 where a renewal ends blocked."""
+    """Look at every worker once and do what its context calls for. Exit code 1 where one ends blocked or fails."""
     if dry_run:
         return _show_plans(workers, by_hand=False, forced=False, as_json=as_json)
     with host_here(quiet=True) as host:
@@ -107,18 +107,14 @@ def sweep(workers: WorkerIds = None, dry_run: DryRun = False, as_json: AsJson = 
     entries: list[dict[str, Any]] = state.result()  # type: ignore[assignment]
     acted = {entry["worker_id"]: entry for entry in entries}
     with host_here(quiet=True) as host:
-        handled = [_swept(host, worker, acted.get(worker.worker_id), began) for worker in chosen if worker.managed]
+        handled = [_swept(host, acted[worker.worker_id], began) for worker in chosen if worker.worker_id in acted]
     print_handled(handled, single=False, as_json=as_json)
-    return FAILED if any(entry.outcome == "blocked" for entry in handled) else DONE
+    return FAILED if any(entry.outcome in ("blocked", "failed") for entry in handled) else DONE
 
 
-def _swept(host: Host, worker: Worker, entry: dict[str, Any] | None, since: datetime) -> Handled:
+def _swept(host: Host, entry: dict[str, Any], since: datetime) -> Handled:
     """What the sweep did for one worker, or why it did nothing."""
-    from lifecycle.planning import plan
-
-    if entry is not None:
-        return handling_of(host, worker.worker_id, entry["action"], entry["outcome"], entry["reason"], since)
-    return handling_of(host, worker.worker_id, "none", "none", plan(host, worker, by_hand=False).reason, since)
+    return handling_of(host, entry["worker_id"], entry["action"], entry["outcome"], entry["reason"], since)
 
 
 def _run_for_one(worker_id: str, action: str, flow: Callable[[], State[Any]], *, as_json: bool) -> int:
@@ -174,8 +170,11 @@ def tell_run(url: str, state: State[Any]) -> None:
 
 def handling_of(host: Host, worker_id: str, action: str, outcome: Result, reason: str, since: datetime) -> Handled:
     """The entry of one worker, with the renewal that this call moved, if it moved one."""
-    record = host.ledger.record(worker_id)
-    newest = next(iter(host.ledger.renewals_of(worker_id, limit=1)), None)
+    try:
+        generation = host.ledger.record(worker_id).generation
+        newest = next(iter(host.ledger.renewals_of(worker_id, limit=1)), None)
+    except LedgerError:  # the outcome is `failed`, and its reason says this
+        generation, newest = 0, None
     renewal = newest if newest is not None and newest.updated_at >= since else None
     return Handled(
         worker_id=worker_id,
@@ -183,7 +182,7 @@ def handling_of(host: Host, worker_id: str, action: str, outcome: Result, reason
         outcome=outcome,
         reason=reason.removeprefix(f"{worker_id}: "),
         renewal_id=renewal.renewal_id if renewal else None,
-        generation=record.generation,
+        generation=generation,
         seconds=round((renewal.updated_at - renewal.opened_at).total_seconds(), 3) if renewal else None,
         phases=_seconds(renewal) if renewal else {},
         handoff_path=renewal.saved.archive if renewal and renewal.saved else None,

@@ -36,6 +36,12 @@ def prefect_server() -> Iterator[None]:
         yield
 
 
+def acted(state: State[Any]) -> list[dict[str, Any]]:
+    """The entries of a sweep in which something was done or failed."""
+    entries: list[dict[str, Any]] = state.result()
+    return [entry for entry in entries if entry["outcome"] != "none"]
+
+
 class Scene:
     """A worker on its stage, with the configuration that flows read, and what the ledger says of it."""
 

@@ -19,7 +19,7 @@ from lifecycle.renewal import End, Phase, Quality, Renewal
 from lifecycle.screen import PaneLook, PaneState
 from tests.agents.ground import has_ended
 from tests.agents.hermes_stage import HermesStage
-from tests.flows.conftest import Scene
+from tests.flows.conftest import Scene, acted
 
 pytestmark = [pytest.mark.hermes, pytest.mark.prefect]
 
@@ -59,7 +59,7 @@ class HermesScene(Scene):
     def sweep(self) -> list[str]:
         """The outcomes of one pass, renewals done here."""
         state: State[Any] = sweep_workers(renewals="here", return_state=True)
-        return [entry["outcome"] for entry in state.result()]
+        return [entry["outcome"] for entry in acted(state)]
 
     def begin(self, text: str, state: PaneState) -> None:
         """Send *text* and wait until the pane shows *state*."""

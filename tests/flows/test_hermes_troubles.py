@@ -17,7 +17,7 @@ from lifecycle.renewal import Phase
 from lifecycle.screen import PaneState
 from lifecycle.survey import survey
 from tests.agents.hermes_stage import HermesStage
-from tests.flows.conftest import Scene
+from tests.flows.conftest import Scene, acted
 
 pytestmark = [pytest.mark.hermes, pytest.mark.prefect]
 
@@ -53,7 +53,7 @@ def _model_of(scene: Scene) -> Callable[..., Any]:
 
 def _sweep() -> list[str]:
     state: Any = sweep_workers(renewals="here", return_state=True)
-    return [entry["outcome"] for entry in state.result()]
+    return [entry["outcome"] for entry in acted(state)]
 
 
 def _let_the_rest_end(scene: Scene) -> None:

@@ -23,7 +23,7 @@ from lifecycle.status import WorkerStatus, status_of
 from lifecycle.survey import survey
 from lifecycle.waiting import SystemClock
 from tests.agents.stage import Stage
-from tests.flows.conftest import Scene
+from tests.flows.conftest import Scene, acted
 
 pytestmark = pytest.mark.prefect
 
@@ -39,7 +39,7 @@ def patient(scene: Scene) -> None:
 
 def _sweep() -> list[str]:
     state: Any = sweep_workers(renewals="here", return_state=True)
-    return [f"{entry['worker_id']} {entry['outcome']}" for entry in state.result()]
+    return [f"{entry['worker_id']} {entry['outcome']}" for entry in acted(state)]
 
 
 def _status(scene: Scene) -> WorkerStatus:
@@ -217,7 +217,7 @@ def test_o1_a_lost_login_holds_the_fleet_until_an_answered_turn_proves_the_new_o
 
 def _run_for(worker_id: str) -> list[str]:
     state: Any = sweep_workers([worker_id], renewals="here", return_state=True)
-    return [f"{entry['worker_id']} {entry['outcome']}" for entry in state.result()]
+    return [f"{entry['worker_id']} {entry['outcome']}" for entry in acted(state)]
 
 
 def test_a_breaker_that_a_human_closed_is_not_opened_again_by_the_old_banner(scene: Scene) -> None:

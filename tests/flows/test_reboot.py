@@ -17,7 +17,7 @@ from lifecycle.renewal import End, Phase, Quality
 from lifecycle.starting import start_worker
 from tests.agents.ground import has_ended
 from tests.agents.stage import Stage
-from tests.flows.conftest import Scene
+from tests.flows.conftest import Scene, acted
 
 Reboot = Callable[[], None]
 
@@ -59,8 +59,7 @@ def lose_tmux(scene: Scene) -> None:
 def sweep(**parameters: Any) -> dict[str, tuple[str, str]]:
     """What was done for each worker: the action and its outcome."""
     state = sweep_workers(renewals="here", return_state=True, **parameters)
-    entries: list[dict[str, Any]] = state.result()  # type: ignore[assignment]
-    return {entry["worker_id"]: (entry["action"], entry["outcome"]) for entry in entries}
+    return {entry["worker_id"]: (entry["action"], entry["outcome"]) for entry in acted(state)}
 
 
 def is_up(stage: Stage) -> bool:

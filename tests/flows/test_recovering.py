@@ -25,7 +25,7 @@ from flows.recovery import recover_renewals
 from flows.renewal import renew_worker
 from flows.sweep import sweep_workers
 from lifecycle.renewal import End, Phase
-from tests.flows.conftest import Scene
+from tests.flows.conftest import Scene, acted
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -104,8 +104,7 @@ def _run_again(scene: Scene, run_id: str) -> State[Any]:
 
 
 def _swept() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = sweep_workers(renewals="here", return_state=True).result()  # type: ignore[assignment]
-    return found
+    return acted(sweep_workers(renewals="here", return_state=True))
 
 
 def _look(scene: Scene) -> dict[str, str]:

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from prefect import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
-from prefect.client.schemas.objects import State
+from prefect.client.schemas.objects import State, StateType
 
 from flows.asking import request_checkpoint, request_handoff_only
+from flows.runs import outcome_of
 from flows.sweep import sweep_workers
+from lifecycle.lock import held
 from lifecycle.renewal import End
 from tests.agents.stage import Stage
-from tests.flows.conftest import Scene
+from tests.flows.conftest import Scene, acted
 
 
 def _sweep(**parameters: Any) -> tuple[State[Any], list[dict[str, Any]]]:
     state = sweep_workers(renewals="here", return_state=True, **parameters)
-    return state, state.result()  # type: ignore[return-value]
+    return state, acted(state)
 
 
 @pytest.mark.usefixtures("scene")
@@ -176,3 +180,112 @@ def test_two_hundred_workers_are_read_in_one_task_in_under_five_seconds(
     assert (state.message or "").startswith("200 workers")
     assert seconds < 5
     empty_stage.wait(lambda: asyncio.run(_task_count(state.state_details.flow_run_id)) == 1, 10, "one task run")
+
+
+def test_a_sweep_says_of_every_managed_worker_why_nothing_was_done(scene: Scene) -> None:
+    scene.configure(automatic=False)
+
+    state = sweep_workers(renewals="here", return_state=True)
+
+    entries: list[dict[str, Any]] = state.result()  # type: ignore[assignment]
+    (entry,) = entries
+    assert (entry["worker_id"], entry["outcome"]) == ("swarm1", "none")
+    assert entry["reason"].startswith("automatic renewal is off, else it would be renewed")
+
+
+def _with_second_worker(scene: Scene, more: str = "") -> Stage:
+    other = scene.stage.another("swarm2")
+    other.start()
+    other.wait_ready(10)
+    other.fill(70_000)
+    path = scene.stage.ground.home / "afresh.toml"
+    path.write_text(
+        path.read_text() + f'\n[workers.swarm2]\nautomatic = true\ncwd = "{other.cwd}"\n'
+        f'command = ["{other.command[0]}", "chat", "--cli"]\n{more}'
+    )
+    return other
+
+
+def test_a_record_that_cannot_be_read_hurts_no_other_worker_and_is_told_once(scene: Scene) -> None:
+    _with_second_worker(scene)
+    with scene.host() as host:
+        host.ledger.remember("swarm1", generation=2)
+        path = host.ledger.path
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("update workers set doc = '{' where worker_id = 'swarm1'")
+
+    found = {entry["worker_id"]: (entry["outcome"], entry["reason"]) for entry in _sweep()[1]}
+    again = {entry["worker_id"]: entry["outcome"] for entry in _sweep()[1]}
+
+    assert found["swarm2"][0] == "renewed"
+    assert found["swarm1"][0] == again["swarm1"] == "failed"
+    assert "the stored WorkerRecord swarm1 cannot be read" in found["swarm1"][1]
+    assert scene.notices().count("swarm1: cannot be looked after") == 1
+
+
+def test_an_open_renewal_that_cannot_be_read_hurts_no_other_worker(scene: Scene) -> None:
+    scene.stage.behave(handoff="partial")
+    assert scene.renew(asked_by="sweep").name == "Blocked"
+    _with_second_worker(scene)
+    with scene.host() as host:
+        path = host.ledger.path
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("update renewals set doc = '{' where worker_id = 'swarm1'")
+
+    found = {entry["worker_id"]: entry["outcome"] for entry in _sweep()[1]}
+
+    assert found == {"swarm1": "failed", "swarm2": "renewed"}
+
+
+def test_a_model_whose_policy_clashes_with_one_workers_own_hurts_no_other_worker(scene: Scene) -> None:
+    scene.configure(policy={"soft": 65_000, "handoff": 68_000})
+    _with_second_worker(scene, "[workers.swarm2.policy]\nhandoff = 67_000\nhard = 69_000\n")
+    path = scene.stage.ground.home / "afresh.toml"
+    path.write_text(path.read_text() + '[models."scripted-*"]\nsoft = 67_500\n')
+
+    found = {entry["worker_id"]: (entry["outcome"], entry["reason"]) for entry in _sweep()[1]}
+
+    assert found["swarm1"][0] == "renewed"
+    assert found["swarm2"][0] == "failed"
+    assert "policy of worker swarm2: limits must rise" in found["swarm2"][1]
+
+
+def test_a_stored_handoff_that_ends_blocked_is_reported_as_that(scene: Scene) -> None:
+    scene.configure(policy={"renew_on_handoff": False})
+    scene.stage.behave(handoff="partial")
+
+    (entry,) = _sweep()[1]
+
+    assert (entry["action"], entry["outcome"]) == ("handoff", "blocked")
+    assert "checkpoint_incomplete" in entry["reason"]
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"),
+    [
+        ("Renewed", "renewed"),
+        ("Spared", "spared"),
+        ("Blocked", "blocked"),
+        ("Parked", "parked"),
+        ("Stored", "requested"),
+        ("Requested", "requested"),
+        ("Refused", "failed"),
+        ("Failed", "failed"),
+        ("Crashed", "failed"),
+        ("Cancelled", "failed"),
+    ],
+)
+def test_every_end_of_a_run_is_reported_as_what_it_is(name: str, outcome: str) -> None:
+    assert outcome_of(State(type=StateType.FAILED, name=name)) == outcome
+
+
+def test_nobody_looks_for_a_proof_while_a_process_is_at_work_on_the_worker(scene: Scene) -> None:
+    scene.stage.behave(handoff_seconds=5)
+    scene.configure(deadlines={"handoff_answer": 2})
+    assert [entry["outcome"] for entry in _sweep()[1]] == ["blocked"]
+    scene.stage.wait_ready(15)
+
+    with held(scene.stage.paths.lock):
+        assert _sweep()[1] == []
+
+    assert "block.cleared" not in scene.events()
