@@ -90,13 +90,16 @@ def renew(
                 wanted=wanted,
                 asked_at=asked_at,
             )
-            return opened if isinstance(opened, Spared) else eight_steps(host, worker, opened)
+            if isinstance(opened, Spared):
+                return opened
+            return eight_steps(host, host.governed(worker, opened.reading), opened)
     except (Misuse, RenewalInProgress):
         raise
     except LifecycleError as error:
         renewal = host.ledger.record(worker.worker_id).open_renewal
         if renewal is None:
             raise
+        worker = host.governed(worker, renewal.reading)
         if isinstance(error, ParksHere):
             return rest(host, worker, renewal, error)
         if isinstance(error, NotNow):

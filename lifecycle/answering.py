@@ -43,6 +43,7 @@ def answer(host: Host, worker: Worker, choice: Choice, *, who: str, why: str = "
     if renewal.block is None and choice not in (Choice.RETRY, Choice.DISMISS, Choice.HOLD):
         msg = f"{worker.worker_id}: renewal {renewal.renewal_id} was interrupted; answer retry, dismiss or hold"
         raise Misuse(msg, worker_id=worker.worker_id)
+    worker = host.governed(worker, renewal.reading)
     has_handoff = renewal.phase.reached(Phase.PARSED)
     if choice in (Choice.SYNTHESIZE, Choice.USE_TEXT) and has_handoff:
         word = "saved" if renewal.phase.reached(Phase.SAVED) else "given"

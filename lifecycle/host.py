@@ -95,6 +95,15 @@ class Host:
         """
         return find_worker(self.settings, worker_id)
 
+    def governed(self, worker: Worker, reading: ContextReading | None) -> Worker:
+        """*worker* under the policy of the model that *reading* found: the one by which its renewal was decided.
+
+        Raises:
+            ConfigurationError: the layers of its policy contradict each other.
+        """
+        model = reading.model if reading is not None else None
+        return worker.model_copy(update={"policy": self.settings.policy_of(worker.worker_id, model)})
+
     def agent(self, worker: Worker) -> Agent:
         """The adapter of the worker's kind of agent.
 

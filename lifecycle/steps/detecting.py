@@ -41,6 +41,7 @@ def detect_context_pressure(
     """
     record = host.ledger.record(worker.worker_id)
     if record.open_renewal is not None:
+        worker = host.governed(worker, record.open_renewal.reading)
         unwanted = _no_longer_wanted(host, worker, record, record.open_renewal, by_hand=by_hand or forced)
         if unwanted is not None:
             return unwanted
