@@ -78,9 +78,10 @@ class Unasked(Value):
 
 
 class ParsedHandoff(Value):
-    """Proof that the worker answered this request with a complete checkpoint."""
+    """Proof that the worker answered this request with a complete checkpoint. *answer* is that reply's own text."""
 
     renewal_id: str
+    answer: str = ""
     checkpoint: Checkpoint
     reply_row: int
     session_id: str
@@ -172,6 +173,16 @@ WAITING_FOR_ROW = frozenset({"not_delivered", "interfered", "busy_too_long"})
 """The same, where the text was entered: an agent that queued it writes its row when its turn ends."""
 
 
+class ToldBefore(Value):
+    """What runtime.json said of the worker before a block was written over it."""
+
+    state: str | None = None
+    phase: str | None = None
+    checkpoint_status: str | None = None
+    blocked_reason: str | None = None
+    needs_human: bool = False
+
+
 class Renewal(Value):
     """One passage of one worker through the eight steps, as the ledger holds it."""
 
@@ -215,6 +226,9 @@ class Renewal(Value):
     ask_again: bool = False
     parks: int = 0
     """How often in a row the answer that is waited for did not come because the agent's provider failed."""
+    take_ups: int = 0
+    """How many flow runs in a row took it up at the phase where it stands, and ended without a word."""
+    told_before: ToldBefore | None = None
     mission_id: str | None = None
     assignment_id: str | None = None
 
@@ -256,7 +270,9 @@ class Renewal(Value):
             msg = f"{self.renewal_id}: {self.phase} → {phase}"
             raise IllegalTransition(msg)
         times = {**self.phase_times, phase.value: now}
-        moved = self.model_copy(update={**proofs, "phase": phase, "updated_at": now, "phase_times": times})
+        moved = self.model_copy(
+            update={**proofs, "phase": phase, "updated_at": now, "phase_times": times, "take_ups": 0}
+        )
         needed = _PROOF.get(phase)
         spoken_for = needed == "request" and self.substitute is not None
         if needed and getattr(moved, needed) is None and not spoken_for:
@@ -348,7 +364,9 @@ def block_of(error: LifecycleError, renewal: Renewal, now: datetime) -> Block:
     # What is stopped has no turn left to end; a handoff that was taken is not replaced.
     force = () if renewal.has_stopped_worker or down else ("force",)
     other_words = () if given else ("synthesize", "use-text")
-    choices = ("retry", *force, *other_words, "dismiss", "hold")
+    # Where the start itself is not clean, another look at the same session finds the same.
+    retry = () if error.reason == "not_fresh" else ("retry",)
+    choices = (*retry, *force, *other_words, "dismiss", "hold")
     return Block(
         reason=error.reason,
         detail=error.detail,

@@ -134,6 +134,7 @@ def _weighed(
         renewal_id=renewal.renewal_id,
         checkpoint=checkpoint,
         reply_row=reply.row_id,
+        answer=reply.text,
         session_id=reply.session_id,
         draft_text=text,
         quality=Quality.WRITTEN if text is not None else Quality.CHECKPOINT,

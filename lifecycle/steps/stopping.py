@@ -112,13 +112,15 @@ def _may_stop(host: Host, worker: Worker, renewal: Renewal, saved: SavedHandoff)
 
 
 def _is_newest_word(host: Host, worker: Worker, renewal: Renewal) -> bool:
-    """Whether nothing was said or done since the answer, which is followed through compactions."""
+    """Whether nothing was said or done since the answer, which is followed through compactions by its text."""
     asked = renewal.correction or renewal.request
-    if asked is None:
+    if asked is None or renewal.parsed is None:
         return True
     reply = host.agent(worker).find_reply(worker, asked.row, asked.text)
     turn = host.turn(worker, host.process(worker))
-    return reply is not None and (turn.session_id, turn.newest_row) == (reply.session_id, reply.row_id)
+    if reply is None or reply.text != renewal.parsed.answer:
+        return False
+    return (turn.session_id, turn.newest_row) == (reply.session_id, reply.row_id)
 
 
 def _targets(host: Host, worker: Worker, look: PaneLook) -> tuple[ProcessId, ...]:
