@@ -31,7 +31,8 @@ _CANNOT_PLAY = (LifecycleError, AssertionError, OSError, ValueError, subprocess.
 def main() -> int:
     """Play the cases that were asked for; the status is 0 only if every one ended as it should."""
     parser = argparse.ArgumentParser(description="The matrix of scripted faults.")
-    parser.add_argument("--jobs", type=int, default=2, help="cases at once")
+    jobs = min(8, 2 * (os.cpu_count() or 1))  # a case waits most of its time
+    parser.add_argument("--jobs", type=int, default=jobs, help="cases at once")
     parser.add_argument("--only", default="", help="parts of case ids, with commas between them")
     parser.add_argument("--out", type=Path, default=_REPOSITORY / "build" / "faults.json")
     given = parser.parse_args()
