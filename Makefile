@@ -26,7 +26,7 @@ demo: .venv/installed .agent/installed
 	@$(BIN)/afresh demo $(ARGS)
 
 test: .venv/installed .agent/installed
-	@$(BIN)/pytest -q $(ARGS)
+	@$(BIN)/pytest -q -n 3 --dist loadfile $(ARGS)
 
 faults: .venv/installed .agent/installed
 	@$(BIN)/python -m tests.faults $(ARGS)

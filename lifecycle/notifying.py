@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from lifecycle.foreign_text import cleaned
 from lifecycle.host import Host
 from lifecycle.redaction import redact
 from lifecycle.sinks import send
@@ -37,7 +38,7 @@ def notify_host(host: Host, key: str, subject: str, body: str, *, remedy: str = 
 
 
 def _tell(host: Host, about: str, key: str, subject: str, body: str, level: int) -> None:
-    told, at = redact(body.strip()), host.now()
+    told, at = redact(cleaned(body).strip()), host.now()
     log.log(level, "%s: %s: %s", about, subject, told)
     host.ledger.add_event("notice", about, at=at, key=key, subject=subject, body=told)
     headed = subject if about == HOST else f"{about}: {subject}"
