@@ -43,6 +43,10 @@ def answer(host: Host, worker: Worker, choice: Choice, *, who: str, why: str = "
     if renewal.block is None and choice not in (Choice.RETRY, Choice.DISMISS, Choice.HOLD):
         msg = f"{worker.worker_id}: renewal {renewal.renewal_id} was interrupted; answer retry, dismiss or hold"
         raise Misuse(msg, worker_id=worker.worker_id)
+    if choice is Choice.RETRY and renewal.block is not None and choice.value not in renewal.block.choices:
+        *others, last = renewal.block.choices
+        msg = f"{worker.worker_id}: another try would end the same; answer {', '.join(others)} or {last}"
+        raise Misuse(msg, worker_id=worker.worker_id)
     worker = host.governed(worker, renewal.reading)
     has_handoff = renewal.phase.reached(Phase.PARSED)
     if choice in (Choice.SYNTHESIZE, Choice.USE_TEXT) and has_handoff:
@@ -57,7 +61,14 @@ def answer(host: Host, worker: Worker, choice: Choice, *, who: str, why: str = "
         return _closed(host, worker, renewal, choice, why or f"{choice.value} by {who}")
     if choice is Choice.RETRY and renewal.released and renewal.phase in (Phase.PARSED, Phase.SAVED):
         return _asked_anew(host, worker, renewal)
-    changes: dict[str, object] = {"block": None, "released": False, "respawns": 0, "reminder": None, "parks": 0}
+    changes: dict[str, object] = {
+        "block": None,
+        "released": False,
+        "respawns": 0,
+        "reminder": None,
+        "parks": 0,
+        "take_ups": 0,
+    }
     substitute: Literal["synthesize", "text"] | None = None
     if choice is Choice.USE_TEXT:
         substitute = "text"

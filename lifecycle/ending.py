@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 
 from lifecycle.decision import Decision
 from lifecycle.elsewhere import has_ended
@@ -14,7 +15,7 @@ from lifecycle.record import Dismissed
 from lifecycle.releasing import release
 from lifecycle.renewal import WAITING_FOR_ROW, Block, Blocked, End, Phase, Renewal, block_of, new_renewal_id
 from lifecycle.screen import PaneState
-from lifecycle.swarm import remember_in_swarm, tell_swarm
+from lifecycle.swarm import read_now, remember_in_swarm, tell_closed, tell_swarm, told_now, told_of
 from lifecycle.worker import Worker
 
 log = logging.getLogger(__name__)
@@ -26,21 +27,16 @@ def block(host: Host, worker: Worker, renewal: Renewal, error: LifecycleError) -
     if isinstance(error, AgentGone) or renewal.has_stopped_worker:
         # The phase says what was begun; the pane says what came of it.
         placed = placed.model_copy(update={"worker_down": has_ended(host, worker)})
-    blocked = host.ledger.put(renewal.model_copy(update={"block": placed, "updated_at": host.now()}))
+    before = renewal.told_before or told_now(host, worker)
+    blocked = renewal.model_copy(
+        update={"block": placed, "take_ups": 0, "told_before": before, "updated_at": host.now()}
+    )
+    blocked = host.ledger.put(blocked)
     host.event(
         "renewal.blocked", worker, renewal.renewal_id, reason=placed.reason, detail=placed.detail, phase=placed.phase
     )
     blocked = release(host, worker, blocked)
-    tell_swarm(
-        host,
-        worker,
-        state="blocked",
-        phase="blocked",
-        checkpointStatus="blocked",
-        blockedReason=f"{placed.reason}: {placed.detail}",
-        needsHuman=True,
-        acceptingWork=False,
-    )
+    tell_swarm(host, worker, **told_of(placed), acceptingWork=False)
     remember_in_swarm(host, worker, renewal, "blocked", placed.detail, reason=placed.reason)
     notify(
         host,
@@ -127,16 +123,28 @@ def close(host: Host, worker: Worker, renewal: Renewal, end: End, why: str, *, i
         if renewal.block is not None and end in (End.DISMISSED, End.HELD):
             _remember_dismissal(host, worker, renewal, renewal.block.reason)
     host.event(f"renewal.{end}", worker, renewal.renewal_id, why=why)
-    tell_swarm(
-        host,
-        worker,
-        state="idle" if is_up else "offline",
-        phase=end.value,
-        blockedReason=None,
-        needsHuman=not is_up,
-        acceptingWork=is_up and end is not End.HELD,
-    )
+    reading = read_now(host, worker)
+    if reading is not None and renewal.phase.reached(Phase.RESPAWNED):
+        _count_generation(host, worker, renewal, reading)
+    tell_closed(host, worker, renewal, reading, is_up=is_up)
     return closed
+
+
+def _count_generation(host: Host, worker: Worker, renewal: Renewal, reading: ContextReading) -> None:
+    """A new session runs although the renewal did not end as one: it counts as any other."""
+    if renewal.running is not None and reading.session_id == renewal.running.old_session_id:
+        return  # it resumed the old conversation
+    now, record = host.now(), host.ledger.record(worker.worker_id)
+    proof = renewal.acknowledgement
+    host.ledger.remember(
+        worker.worker_id,
+        generation=renewal.generation + 1,
+        session_id=reading.session_id,
+        baseline=proof.baseline if proof else reading.tokens,
+        baseline_session=reading.session_id,
+        renewals=(*[at for at in record.renewals if now - at < timedelta(hours=1)], now),
+        busy_since=None,
+    )
 
 
 def _remember_dismissal(host: Host, worker: Worker, renewal: Renewal, reason: str) -> None:

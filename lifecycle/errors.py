@@ -31,6 +31,7 @@ LifecycleError                 has .worker_id, a stable .reason, a sentence, .ev
     BaselineTooLarge           the fresh session starts above the soft limit
     AgentGone                  the agent ended while it was waited for
     ApiFailure                 the agent's provider failed again and again
+    Stuck                      one flow run after the other ended at the same phase without a word
     Interfered                 someone else's act ended the renewal: a person typed, a dialog opened
 """
 
@@ -260,6 +261,12 @@ class ApiFailure(StopsHere):
     """The agent's provider failed again and again, and not for a limit or a login."""
 
     reason = "api_failure"
+
+
+class Stuck(StopsHere):
+    """One flow run after the other took the renewal up at the same phase and ended without a word."""
+
+    reason = "stuck"
 
 
 class Interfered(StopsHere):

@@ -59,7 +59,8 @@ def park(host: Host, worker: Worker, renewal: Renewal | None, error: ParksHere) 
     account = host.account(worker) if trouble.is_shared else None
     if renewal is not None:
         again: dict[str, object] = {"parks": renewal.parks + 1, "ask_again": True, "correction": None, "reminder": None}
-        host.ledger.put(renewal.model_copy(update={**(again if error.failed_turn else {}), "updated_at": now}))
+        changes = {**(again if error.failed_turn else {}), "take_ups": 0, "updated_at": now}
+        host.ledger.put(renewal.model_copy(update=changes))
     host.ledger.remember(worker.worker_id, parked_until=until, parked_why=trouble.words, parked_by=account)
     ends = until.isoformat() if until else None
     renewal_id = renewal.renewal_id if renewal else None

@@ -8,7 +8,7 @@ from typing import Literal
 from lifecycle.archive import obstacles
 from lifecycle.decision import Action
 from lifecycle.ending import close
-from lifecycle.errors import PreflightFailed
+from lifecycle.errors import PreflightFailed, Stuck
 from lifecycle.host import Host
 from lifecycle.launching import launch_of
 from lifecycle.record import WorkerRecord
@@ -17,6 +17,9 @@ from lifecycle.screen import PaneState
 from lifecycle.steps.standing import amend
 from lifecycle.survey import DOWN, Finding, examine
 from lifecycle.worker import Worker
+
+MOST_TAKE_UPS = 3
+"""So many runs may end at one phase before a human is called."""
 
 
 def detect_context_pressure(
@@ -90,6 +93,7 @@ def take_up(host: Host, worker: Worker, record: WorkerRecord, flow_run_id: str |
 
     Raises:
         PreflightFailed, LaunchUnknown
+        Stuck: run after run has ended at its phase.
     """
     renewal = record.open_renewal
     if renewal is None:
@@ -97,7 +101,9 @@ def take_up(host: Host, worker: Worker, record: WorkerRecord, flow_run_id: str |
     if renewal.block is not None:
         return Spared(worker_id=worker.worker_id, reason=f"blocked ({renewal.block.reason}): answer it first")
     if flow_run_id and flow_run_id not in renewal.taken_up_by:
-        renewal = amend(host, renewal, taken_up_by=(*renewal.taken_up_by, flow_run_id))
+        _refuse_stuck(renewal)
+        by = (*renewal.taken_up_by, flow_run_id)
+        renewal = amend(host, renewal, taken_up_by=by, take_ups=renewal.take_ups + 1)
     if record.was_cut_off_before(host.boot_id()) and host.look(worker).state in DOWN:
         if renewal.phase.reached(Phase.RESPAWNED):
             # Its new session went down before it was proved. A phase never goes back: the next one starts it.
@@ -107,6 +113,14 @@ def take_up(host: Host, worker: Worker, record: WorkerRecord, flow_run_id: str |
         if not renewal.phase.reached(Phase.PARSED):
             renewal = amend(host, renewal, substitute="reboot", delivery=None)
     return _opened(_preflight(host, worker, renewal) if renewal.launch is None else renewal)
+
+
+def _refuse_stuck(renewal: Renewal) -> None:
+    """What ended three runs at one phase, whatever it was, ends the fourth one too: a human is called."""
+    if renewal.take_ups >= MOST_TAKE_UPS:
+        runs = renewal.taken_up_by[-MOST_TAKE_UPS:]
+        msg = f"{renewal.worker_id}: {MOST_TAKE_UPS} flow runs took it up at {renewal.phase}, and each ended there"
+        raise Stuck(msg, worker_id=renewal.worker_id, evidence="flow runs:\n" + "\n".join(runs))
 
 
 def _no_longer_wanted(

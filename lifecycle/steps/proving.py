@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import partial
 
 from lifecycle import prompts
+from lifecycle.advice import accepts_work
 from lifecycle.checkpoint import Checkpoint, State, parse_checkpoint
 from lifecycle.delivery import GONE, deliver, own_words
 from lifecycle.errors import (
@@ -181,7 +182,7 @@ def _close(host: Host, worker: Worker, renewal: Renewal, proof: Acknowledgement)
     overhead = host.agent(worker).overhead(worker, since=process.started_at) if process else None
     with host.ledger.transaction():
         closed = amend(host, host.ledger.renewal(renewal.renewal_id), end=End.RENEWED, delivery=None)
-        host.ledger.remember(
+        remembered = host.ledger.remember(
             worker.worker_id,
             generation=renewal.generation + 1,
             session_id=proof.session_id,
@@ -208,7 +209,7 @@ def _close(host: Host, worker: Worker, renewal: Renewal, proof: Acknowledgement)
         sessionId=proof.session_id,
         contextTokens=reading.tokens,
         contextState=reading.state(worker.policy).value,
-        acceptingWork=True,
+        acceptingWork=accepts_work(reading, remembered, worker.policy),
     )
     handoff = str(renewal.saved.archive) if renewal.saved else None
     remember_in_swarm(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from lifecycle.answering import Answered, answer
 from lifecycle.choice import Choice
-from lifecycle.ending import block, find_proof
-from lifecycle.errors import LifecycleError, Misuse
+from lifecycle.ending import block, close, find_proof
+from lifecycle.errors import LifecycleError, Misuse, NotReady, Stuck
 from lifecycle.host import Host
 from lifecycle.renewal import Block, Blocked, End, OpenedRenewal, Phase, Quality, Renewal, Renewed
 from lifecycle.steps.detecting import detect_context_pressure
@@ -217,7 +218,7 @@ def test_dismiss_closes_the_renewal_and_leaves_the_worker_to_its_work(host: Host
     assert record.cooldown_until > host.now()
     assert not record.is_held
     assert stage.pane_pid == pid
-    assert told(stage) == ("idle", True, False)
+    assert told(stage) == ("idle", False, False), "it is over its handoff limit as before"
 
 
 def test_hold_closes_the_renewal_and_keeps_hands_off(host: Host, stage: Stage) -> None:
@@ -304,3 +305,109 @@ def test_a_proof_does_not_undo_what_a_human_answered_meanwhile(host: Host, stage
     assert stage.is_ready(), "the proof is there"
     assert not find_proof(host, host.worker("swarm1"), stale)
     assert newest(host).end is End.DISMISSED
+
+
+def runtime(stage: Stage) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(stage.paths.runtime_json.read_text())
+    return found
+
+
+@pytest.mark.parametrize("choice", [Choice.DISMISS, Choice.HOLD])
+@pytest.mark.parametrize(
+    "before",
+    [
+        {"state": "executing", "phase": "dispatched", "checkpointStatus": "in_progress"},
+        {
+            "state": "waiting",
+            "phase": "needs_input",
+            "checkpointStatus": "needs_input",
+            "needsHuman": True,
+            "blockedReason": "which branch?",
+        },
+    ],
+)
+def test_what_a_block_wrote_over_is_written_back_when_it_is_closed(
+    host: Host, stage: Stage, choice: Choice, before: dict[str, Any]
+) -> None:
+    stage.paths.runtime_json.write_text(json.dumps(before))
+    blocked(host, stage, handoff="partial")
+    assert (runtime(stage)["state"], runtime(stage)["checkpointStatus"]) == ("blocked", "blocked")
+
+    decide(host, choice)
+
+    after = runtime(stage)
+    assert {key: after[key] for key in before} == before
+    assert after["acceptingWork"] is False
+
+
+def test_what_the_swarm_wrote_since_a_block_is_kept_when_it_is_closed(host: Host, stage: Stage) -> None:
+    blocked(host, stage, handoff="partial")
+    stage.paths.runtime_json.write_text(json.dumps({**runtime(stage), "state": "executing", "phase": "dispatched"}))
+
+    decide(host, Choice.DISMISS)
+
+    assert (runtime(stage)["state"], runtime(stage)["phase"]) == ("executing", "dispatched")
+
+
+def test_a_renewal_that_ends_without_a_block_says_only_whether_the_worker_takes_work(host: Host, stage: Stage) -> None:
+    before = {"state": "executing", "phase": "dispatched", "checkpointStatus": "in_progress"}
+    stage.paths.runtime_json.write_text(json.dumps(before))
+    worker = host.worker("swarm1")
+    opened = detect_context_pressure(host, worker, by_hand=True)
+    assert isinstance(opened, OpenedRenewal)
+
+    close(host, worker, the_open(host), End.SPARED, "not now")
+
+    after = runtime(stage)
+    assert {key: after[key] for key in before} == before
+    assert after["acceptingWork"] is False
+
+
+@pytest.mark.parametrize("choice", [Choice.DISMISS, Choice.HOLD])
+def test_a_new_session_counts_as_a_generation_also_where_its_renewal_was_closed(
+    host: Host, stage: Stage, choice: Choice
+) -> None:
+    assert blocked(host, stage, resume="silent").phase is Phase.RESUMED
+
+    decide(host, choice)
+
+    record = host.ledger.record("swarm1")
+    assert record.generation == 2
+    assert len(record.renewals) == 1
+    assert record.baseline_session == record.session_id == newest(host).resume.row.session_id  # type: ignore[union-attr]
+    assert record.baseline is not None
+
+
+def test_a_block_of_a_start_that_is_not_clean_offers_no_retry(host: Host) -> None:
+    error = NotReady("it resumed the old conversation", worker_id="swarm1", reason="not_fresh")
+    worker = host.worker("swarm1")
+    assert isinstance(detect_context_pressure(host, worker, by_hand=True), OpenedRenewal)
+
+    assert "retry" not in block(host, worker, the_open(host), error).block.choices
+    with pytest.raises(Misuse, match="another try would end the same; answer"):
+        decide(host, Choice.RETRY)
+
+
+def test_a_renewal_that_three_runs_left_at_one_phase_is_stuck(host: Host) -> None:
+    worker = host.worker("swarm1")
+    for number in range(4):
+        assert isinstance(
+            detect_context_pressure(host, worker, by_hand=True, flow_run_id=f"run-{number}"), OpenedRenewal
+        )
+    with pytest.raises(Stuck) as stuck:
+        detect_context_pressure(host, worker, by_hand=True, flow_run_id="run-4")
+    assert block(host, worker, the_open(host), stuck.value).block.reason == "stuck"
+
+    decide(host, Choice.RETRY)
+
+    assert isinstance(detect_context_pressure(host, worker, by_hand=True, flow_run_id="run-5"), OpenedRenewal)
+
+
+def test_a_renewal_that_comes_on_from_run_to_run_is_not_stuck(host: Host) -> None:
+    worker = host.worker("swarm1")
+    for number, phase in enumerate((None, None, Phase.REQUESTED, None, None)):
+        opened = detect_context_pressure(host, worker, by_hand=True, flow_run_id=f"run-{number}")
+        assert isinstance(opened, OpenedRenewal)
+        if phase is Phase.REQUESTED:
+            request_handoff(host, worker, opened)
+    assert the_open(host).take_ups == 2
