@@ -28,6 +28,13 @@ class BlockStatus(Value):
     choices: tuple[str, ...]
 
 
+class LastGood(Value):
+    """The newest reading of a worker whose context cannot be read now."""
+
+    tokens: int
+    read_at: datetime
+
+
 class WorkerStatus(Value):
     """One worker now. *state* is one word for all: renewing or blocked, else the context state.
 
@@ -64,6 +71,7 @@ class WorkerStatus(Value):
     renewal_id: str | None
     generation: int
     parked_until: datetime | None = None
+    last_good: LastGood | None = None
     read_at: datetime
     error: str | None
     why: str
@@ -125,10 +133,18 @@ def described(host: Host, finding: Finding) -> WorkerStatus:
         renewal_id=renewal.renewal_id if renewal else None,
         generation=record.generation,
         parked_until=_parked_until(finding),
+        last_good=_last_good(finding),
         read_at=reading.at,
         error=reading.error,
         why=_why(finding),
     )
+
+
+def _last_good(finding: Finding) -> LastGood | None:
+    known = finding.record.last_good
+    if finding.reading.error is None or known is None or known.tokens is None:
+        return None
+    return LastGood(tokens=known.tokens, read_at=known.at)
 
 
 def _why(finding: Finding) -> str:

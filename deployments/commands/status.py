@@ -14,7 +14,7 @@ from lifecycle.errors import Misuse
 
 if TYPE_CHECKING:
     from lifecycle.host import Host
-    from lifecycle.status import WorkerStatus
+    from lifecycle.status import LastGood, WorkerStatus
 
 WATCH_EVERY = timedelta(seconds=5)
 
@@ -92,18 +92,24 @@ def table(host: Host, rows: list[WorkerStatus], width: int | None) -> list[str]:
 
 def _row(row: WorkerStatus, now: datetime) -> tuple[str, ...]:
     figure = row.session_total if row.signal == "session_total" and row.tokens is not None else row.tokens
+    shown = row.last_good.tokens if figure is None and row.last_good is not None else figure
     share = f"{figure / row.policy.handoff:4.0%} of {_short(row.policy.handoff)}" if figure is not None else "-"
     return (
         row.worker_id,
         row.lifecycle_state if row.lifecycle_state != "idle" else row.context_state,
-        f"{figure:>9,}" if figure is not None else "-".rjust(9),
+        f"{shown:>9,}" if shown is not None else "-".rjust(9),
         share,
-        row.tokens_source if figure is not None else "-",
+        row.tokens_source if figure is not None else _age(row.last_good, now),
         row.pane_state,
         "on" if row.automatic else "off",
         f"{ago((now - row.last_handoff_at).total_seconds())} ago" if row.last_handoff_at else "never",
         f"{row.block.reason}: {row.block.detail}" if row.block else row.why,
     )
+
+
+def _age(last_good: LastGood | None, now: datetime) -> str:
+    """Of a figure that could not be read again since."""
+    return f"{ago((now - last_good.read_at).total_seconds())} ago" if last_good is not None else "-"
 
 
 def _short(tokens: int) -> str:

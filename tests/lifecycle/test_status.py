@@ -5,13 +5,14 @@ from datetime import timedelta
 
 import pytest
 
+from deployments.commands.status import page
 from lifecycle.blocked import waiting
 from lifecycle.decision import Action, Decision
 from lifecycle.ending import block_outright
 from lifecycle.host import Host
 from lifecycle.record import WorkerRecord
 from lifecycle.status import WorkerStatus, lifecycle_state, status_of, statuses
-from lifecycle.survey import Finding, examine
+from lifecycle.survey import Finding, examine, survey
 from tests.agents.stage import Stage
 from tests.lifecycle.hosts import host_of
 
@@ -151,3 +152,22 @@ def test_a_pane_that_tmux_cannot_show_is_told_with_tmuxs_own_words(
     assert "tmux" in idle.why.partition("cannot be seen: ")[2]
     host.ledger.remember("swarm1", held_since=host.now())
     assert "its pane cannot be seen: " in row(host).why
+
+
+def test_a_context_that_cannot_be_read_is_shown_by_its_last_good_figure_and_its_age(host: Host, stage: Stage) -> None:
+    stage.fill(70_000)
+    survey(host, [host.worker("swarm1")])
+    assert row(host).last_good is None
+    for name in ("state.db-wal", "state.db-shm"):
+        (stage.profile / name).unlink(missing_ok=True)
+    (stage.profile / "state.db").write_bytes(b"no database at all" * 300)
+
+    found = row(host)
+
+    assert (found.tokens, found.context_state) == (None, "unknown")
+    assert found.last_good is not None
+    assert found.last_good.tokens == 70_000
+    assert found.last_good.read_at < found.read_at
+    line = next(line for line in page(host, [found], None) if line.startswith("swarm1"))
+    assert "70,000" in line
+    assert " ago" in line
