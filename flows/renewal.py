@@ -17,6 +17,7 @@ from lifecycle.errors import ApiFailure, LifecycleError, Misuse, NotNow, ParksHe
 from lifecycle.host import Host
 from lifecycle.lock import held, one_of
 from lifecycle.parking import is_hopeless, park, resting
+from lifecycle.redaction import redact
 from lifecycle.renewal import Blocked, End, OpenedRenewal, Outcome, Parked, Renewal, Renewed, Spared, Stored
 from lifecycle.settings import load_settings
 from lifecycle.waiting import DeadlinePassed, wait_until
@@ -156,8 +157,8 @@ def state_of(outcome: Outcome) -> State[Any]:
             return Failed(name="Blocked", message=f"{renewal.worker_id}: {placed.reason}: {placed.detail}")
         case Parked(until=until, why=why):
             until_then = f"until {until:%Y-%m-%d %H:%M} UTC: " if until else ""
-            return Completed(name="Parked", message=f"{outcome.worker_id}: parked {until_then}{why}")
+            return Completed(name="Parked", message=f"{outcome.worker_id}: parked {until_then}{redact(why)}")
         case Stored(renewal=renewal):
             return Completed(name="Stored", message=str(renewal.saved.archive if renewal.saved else ""))
         case Spared(reason=reason):
-            return Completed(name="Spared", message=reason)
+            return Completed(name="Spared", message=redact(reason))

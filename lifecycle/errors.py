@@ -39,6 +39,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from lifecycle.redaction import redact
 from lifecycle.trouble import Trouble
 
 
@@ -49,6 +50,7 @@ class LifecycleError(Exception):
     remedy: ClassVar[str] = ""
 
     def __init__(self, detail: str, *, worker_id: str = "", evidence: str = "", reason: str | None = None) -> None:
+        detail = redact(detail)  # Prefect shows it, and so do notices and the ledger
         super().__init__(detail)
         self.detail = detail
         self.worker_id = worker_id

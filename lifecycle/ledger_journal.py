@@ -13,12 +13,25 @@ from pydantic import BeforeValidator, JsonValue
 from lifecycle.breaker import Breaker
 from lifecycle.ledger_file import LedgerFile
 from lifecycle.reading import ContextReading
+from lifecycle.redaction import redact
 from lifecycle.renewal import Quality
 from lifecycle.value import Value
 
 
 def _from_text(detail: object) -> object:
     return json.loads(detail) if isinstance(detail, str) else detail
+
+
+def _redacted(value: JsonValue) -> JsonValue:
+    match value:
+        case str():
+            return redact(value)
+        case list():
+            return [_redacted(one) for one in value]
+        case dict():
+            return {name: _redacted(one) for name, one in value.items()}
+        case _:
+            return value
 
 
 def _iso(at: datetime | None) -> str | None:
@@ -85,8 +98,9 @@ class Journal(LedgerFile):
         renewal_id: str | None = None,
         **detail: JsonValue,
     ) -> None:
+        redacted = {name: _redacted(value) for name, value in detail.items()}
         # Half a surrogate pair, as a file name may hold one, can be written nowhere.
-        text = json.dumps(detail, ensure_ascii=False).encode("utf-8", "replace").decode()
+        text = json.dumps(redacted, ensure_ascii=False).encode("utf-8", "replace").decode()
         with self.transaction():
             self._connection.execute(
                 "insert into events (at, worker_id, renewal_id, kind, detail) values (?, ?, ?, ?, ?)",

@@ -24,6 +24,7 @@ from lifecycle.proofs import (
     Unasked,
 )
 from lifecycle.reading import ContextReading
+from lifecycle.redaction import redact
 from lifecycle.value import Value
 
 
@@ -276,8 +277,8 @@ def block_of(error: LifecycleError, renewal: Renewal, now: datetime) -> Block:
     choices = (*retry, *force, *other_words, "dismiss", "hold")
     return Block(
         reason=error.reason,
-        detail=error.detail,
-        evidence=error.evidence,
+        detail=redact(error.detail),
+        evidence=redact(error.evidence),
         phase=renewal.phase,
         at=now,
         worker_down=down,

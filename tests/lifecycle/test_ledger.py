@@ -442,3 +442,10 @@ def test_a_renewal_that_another_process_ended_meanwhile_is_not_moved_by_a_stale_
         ledger.put(opened().model_copy(update={"end": End.DISMISSED}))
         assert other.ask("move", phase="requested") == "RenewalInProgress"
         assert ledger.renewal("r1").phase is Phase.OPENED
+
+
+def test_no_secret_stands_in_an_events_detail(ledger: Ledger) -> None:
+    at, key = datetime(2026, 5, 4, tzinfo=UTC), "sk-abcdef0123456789abcd"
+    ledger.add_event("x", "swarm1", at=at, why=f"API_KEY={key}", several=[{"line": key}])
+    (event,) = ledger.events("swarm1")
+    assert event.detail == {"why": "API_KEY=[redacted:api-key]", "several": [{"line": "[redacted:api-key]"}]}

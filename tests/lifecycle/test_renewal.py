@@ -243,3 +243,16 @@ def test_a_renewal_of_a_newer_release_is_read_leniently() -> None:
 def test_a_renewal_without_what_this_release_needs_is_not_guessed() -> None:
     with pytest.raises(ValidationError):
         Renewal.recall('{"renewal_id": "r1", "worker_id": "builder"}')
+
+
+NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
+
+
+def test_no_secret_stands_in_an_error_or_in_the_block_that_it_makes() -> None:
+    secret = "sk-abcdef0123456789abcd"
+    error = NotReady(f"starts with API_KEY={secret}", worker_id="swarm1", evidence=f"$ export API_KEY={secret}")
+    error.evidence += f" {secret}"
+    renewal = Renewal(renewal_id="r1", worker_id="swarm1", generation=1, opened_at=NOON, updated_at=NOON)
+    placed = block_of(error, renewal, NOON)
+    assert secret not in str(error)
+    assert secret not in placed.model_dump_json()
