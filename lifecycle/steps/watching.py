@@ -22,14 +22,15 @@ class Asked(Value):
 
 
 def ask_for_checkpoint(host: Host, worker: Worker, *, by_hand: bool) -> Asked:
-    """Ask, if the worker is idle. A sweep asks only where the decision still says so.
+    """Ask, if the worker is idle. A sweep asks only where the decision still says so; *by_hand* needs no pressure,
+    and passes neither a hold nor an open renewal.
 
     Raises:
         NotDelivered, Interfered, AgentGone
     """
-    finding = examine(host, worker)
+    finding = examine(host, worker, by_hand=by_hand)
     action = finding.decision.action
-    if not by_hand and action not in (Action.CHECKPOINT, Action.COMPRESS):
+    if action not in ((Action.RENEW,) if by_hand else (Action.CHECKPOINT, Action.COMPRESS)):
         return Asked(sent=False, reason=finding.decision.reason)
     # Written first: asked twice would be worse than not at all.
     host.ledger.remember(worker.worker_id, checkpoint_asked_in=finding.reading.session_id)

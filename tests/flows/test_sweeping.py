@@ -17,10 +17,11 @@ from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 from prefect.client.schemas.objects import State, StateType
 
 from flows.asking import request_checkpoint, request_handoff_only
+from flows.renewal import state_of
 from flows.runs import outcome_of
 from flows.sweep import sweep_workers
 from lifecycle.lock import held
-from lifecycle.renewal import End
+from lifecycle.renewal import End, Outcome, Parked, Spared
 from tests.agents.stage import Stage
 from tests.flows.conftest import Scene, acted
 
@@ -289,3 +290,23 @@ def test_nobody_looks_for_a_proof_while_a_process_is_at_work_on_the_worker(scene
         assert _sweep()[1] == []
 
     assert "block.cleared" not in scene.events()
+
+
+def test_a_held_worker_is_asked_for_nothing_by_hand_either(scene: Scene) -> None:
+    with scene.host() as host:
+        host.ledger.remember(scene.worker_id, held_since=host.now(), held_why="mine")
+    before = scene.user_texts()
+
+    state = request_checkpoint(scene.worker_id, return_state=True)
+
+    assert (state.name, state.message) == ("Spared", "held (mine); afresh release swarm1 lets it go")
+    assert scene.user_texts() == before
+
+
+def test_no_secret_stands_in_the_message_of_a_state() -> None:
+    secret = "sk-abcdef0123456789abcd"
+    ends: list[Outcome] = [
+        Spared(worker_id="swarm1", reason=f"the line holds {secret}"),
+        Parked(worker_id="swarm1", until=None, why=f"key {secret} is over its limit"),
+    ]
+    assert all(secret not in (state_of(end).message or "") for end in ends)
