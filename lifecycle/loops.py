@@ -41,7 +41,7 @@ def _heavy_start(case: Case) -> Loop | None:
     baseline, soft = case.record.baseline, case.reading.limits(case.policy).soft
     if baseline is None or baseline < soft or case.record.baseline_session != case.reading.session_id:
         return None
-    dismissed = case.record.dismissal("baseline_too_large")
+    dismissed = case.record.dismissal("baseline_too_large") or case.record.dismissal("limits_below_floor")
     if dismissed is not None and dismissed.session_id == case.reading.session_id:
         return None
     fresh = f"a fresh session begins with {baseline:,} tokens, over the soft limit of {soft:,}"

@@ -48,7 +48,7 @@ def parse_handoff(host: Host, worker: Worker, asked: HandoffRequest | Unasked) -
     if isinstance(asked, Unasked) or renewal.substitute is not None:
         parsed = _given(host, worker, renewal)
     else:
-        parsed = _answered(host, worker, renewal, asked)
+        parsed = _answered_or_synthesized(host, worker, renewal, asked)
     advance(host, worker, standing(host, renewal.renewal_id), Phase.PARSED, parsed=parsed, delivery=None, parks=0)
     return parsed
 
@@ -69,6 +69,18 @@ def _given(host: Host, worker: Worker, renewal: Renewal) -> ParsedHandoff:
             notes=("The text was given by a human.",),
         )
     return after_reboot(host, worker, renewal) if renewal.substitute == "reboot" else synthesize(host, worker, renewal)
+
+
+def _answered_or_synthesized(host: Host, worker: Worker, renewal: Renewal, asked: HandoffRequest) -> ParsedHandoff:
+    """The worker's answer; without one the transcript's, where a written policy says so."""
+    try:
+        return _answered(host, worker, renewal, asked)
+    except (HandoffTimeout, AgentGone) as error:
+        if worker.policy.on_missing_handoff != "synthesize":
+            raise
+        host.event("handoff.synthesized", worker, renewal.renewal_id, reason=error.reason, detail=error.detail)
+        renewal = amend(host, standing(host, renewal.renewal_id), substitute="synthesize", delivery=None)
+        return synthesize(host, worker, renewal)
 
 
 def _answered(host: Host, worker: Worker, renewal: Renewal, asked: HandoffRequest) -> ParsedHandoff:

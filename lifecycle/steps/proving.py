@@ -140,7 +140,14 @@ def _remind(host: Host, worker: Worker, renewal: Renewal) -> ResumePrompt:
 
 
 def _check_baseline(worker: Worker, reading: ContextReading) -> None:
-    soft = reading.limits(worker.policy).soft
+    limits = reading.limits(worker.policy)
+    soft, handoff = limits.soft, limits.handoff
+    if reading.tokens is not None and reading.tokens >= handoff:
+        msg = (
+            f"{worker.worker_id}: the limits lie below what a fresh session starts with: {reading.tokens:,} tokens, "
+            f"and its handoff limit is {handoff:,}; every new session would be renewed at once. Raise the limits"
+        )
+        raise BaselineTooLarge(msg, worker_id=worker.worker_id, reason="limits_below_floor")
     if reading.tokens is not None and reading.tokens >= soft:
         msg = (
             f"{worker.worker_id}: the fresh session starts with {reading.tokens:,} tokens, above its soft limit of "

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 
 import psutil
 import pytest
@@ -12,7 +16,29 @@ from prefect.client.schemas.objects import TaskRun
 
 from flows.renewal import renew_worker
 from lifecycle.renewal import End, Phase, Quality
+from tests.agents.ground import has_ended
 from tests.flows.conftest import Scene
+
+
+@contextmanager
+def _agents_sampled(scene: Scene) -> Iterator[list[set[int]]]:
+    """Every few milliseconds the living agents that were ever started on the profile."""
+    seen: list[set[int]] = []
+    over = threading.Event()
+
+    def sample() -> None:
+        while not over.is_set():
+            seen.append({pid for pid in scene.stage.starts() if not has_ended(pid)})
+            over.wait(0.01)
+
+    sampler = threading.Thread(target=sample)
+    sampler.start()
+    try:
+        yield seen
+    finally:
+        over.set()
+        sampler.join(10)
+
 
 STEPS = [
     "detect pressure of swarm1",
@@ -174,11 +200,51 @@ def test_a_lost_enter_is_pressed_again_and_the_text_arrives_once(scene: Scene) -
     assert len(requests) == 1
 
 
-def test_a_silent_new_session_is_reminded_once_and_then_blocks(scene: Scene) -> None:
+def test_a_silent_new_session_is_not_typed_at_and_blocks(scene: Scene) -> None:
+    scene.stage.behave(resume="silent")
+
+    assert scene.renew(asked_by="sweep").name == "Blocked"
+    assert (scene.block.reason, scene.block.worker_down) == ("resume_unanswered", False)
+    assert scene.renewal.acknowledgement is None
+    assert scene.user_texts()[-1].startswith("RESUME_AFTER_HANDOFF"), "its turn runs on: nothing is typed behind it"
+
+
+def test_an_idle_new_session_without_an_answer_is_reminded_once_and_then_blocks(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lifecycle.steps.proving.REMIND_AFTER", timedelta(seconds=1))
+    scene.stage.behave(resume="mute")
+
+    assert scene.renew(asked_by="sweep").name == "Blocked"
+    assert scene.block.reason == "resume_unanswered"
+    prompt, reminder = scene.renewal.resume, scene.renewal.reminder
+    assert prompt is not None
+    assert reminder is not None
+    assert scene.user_texts()[-2:] == [prompt.text, reminder.text]
+
+
+def test_a_new_session_that_answers_badly_is_reminded_once(scene: Scene) -> None:
     scene.stage.behave(resume="bad_then_good")
 
     assert scene.renew(asked_by="sweep").name == "Renewed"
     assert scene.renewal.reminder is not None
+
+
+def test_limits_below_what_a_fresh_session_starts_with_are_named_as_the_cause(scene: Scene) -> None:
+    scene.stage.behave(baseline=65_000)
+
+    assert scene.renew(asked_by="sweep").name == "Blocked"
+    assert scene.block.reason == "limits_below_floor"
+
+
+def test_where_the_policy_says_so_a_missing_handoff_is_synthesized(scene: Scene) -> None:
+    scene.configure(policy={"on_missing_handoff": "synthesize"})
+    scene.stage.behave(handoff="die")
+
+    assert scene.renew(asked_by="sweep").name == "Renewed"
+    saved = scene.renewal.saved
+    assert saved is not None
+    assert saved.quality is Quality.SYNTHESIZED
 
 
 def test_an_answer_for_another_renewal_does_not_make_a_worker_healthy(scene: Scene) -> None:
@@ -216,16 +282,25 @@ def test_processes_that_ignore_signals_are_killed_and_no_second_agent_starts_bef
     scene.stage.behave(ignore_signals=True)
     old = scene.stage.pane_pid
 
-    assert scene.renew(asked_by="sweep").name == "Renewed"
+    with _agents_sampled(scene) as alive:
+        assert scene.renew(asked_by="sweep").name == "Renewed"
+
     assert not psutil.pid_exists(old)
+    assert {old} in alive
+    assert any(agents and old not in agents for agents in alive), "the new one was seen"
+    assert max(len(agents) for agents in alive) == 1, "never two of one worker"
 
 
 def test_a_second_window_survives_the_renewal(scene: Scene) -> None:
-    scene.stage.ground.tmux("new-window", "-d", "-t", f"={scene.stage.session}:", "-n", "notes", "sleep 600")
+    scene.stage.ground.tmux("new-window", "-t", f"={scene.stage.session}:", "-n", "notes", "sleep 600")
+    assert scene.stage.format("#{window_name}") == "notes", "it is in front"
 
     assert scene.renew(asked_by="sweep").name == "Renewed"
     windows = scene.stage.ground.tmux("list-windows", "-t", f"={scene.stage.session}", "-F", "#{window_name}").split()
     assert "notes" in windows
+    assert len(windows) == 2
+    notes = scene.stage.ground.tmux("list-panes", "-t", f"={scene.stage.session}:notes", "-F", "#{pane_dead}")
+    assert notes.split() == ["0"]
 
 
 def test_a_worker_whose_automatic_renewal_is_off_is_only_reported(scene: Scene) -> None:
