@@ -16,7 +16,7 @@ from lifecycle.choice import Choice
 from lifecycle.renewal import End, Phase
 from lifecycle.steps import stopping
 from lifecycle.steps.standing import advance, amend
-from tests.flows.conftest import Scene
+from tests.flows.conftest import Scene, acted
 
 
 class Died(BaseException):
@@ -174,3 +174,19 @@ def test_a_step_that_only_stores_is_refused_the_stop(scene: Scene, monkeypatch: 
         assert renewal.saved is not None
         with pytest.raises(Exception, match="only stores"):
             stopping.stop_worker(host, host.worker(scene.worker_id), renewal.saved)
+
+
+def test_what_nobody_foresaw_behind_the_stop_calls_a_human_in_the_end(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object) -> object:
+        msg = "nobody foresaw this"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr("flows.renewal.respawn_worker", breaks)
+
+    ends = [acted(sweep_workers(renewals="here", return_state=True)) for _ in range(5)]
+
+    assert [[entry["outcome"] for entry in end] for end in ends] == [["failed"]] * 4 + [["blocked"]]
+    assert (scene.block.reason, scene.block.phase, scene.block.worker_down) == ("stuck", Phase.STOPPED, True)
+    assert scene.notices().count("swarm1: blocked: stuck") == 1
