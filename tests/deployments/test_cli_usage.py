@@ -13,7 +13,7 @@ from deployments.cli import general_options_first
 from tests.deployments.conftest import COMMAND, REPOSITORY, Operator
 
 COMMANDS = [
-    "status", "renew", "sweep", "blocked", "answer", "enable", "disable", "hold", "release", "start", "adopt",
+    "status", "renew", "sweep", "recover", "blocked", "answer", "enable", "disable", "hold", "release", "start", "adopt",
     "events", "serve", "demo", "handoff", "checkpoint",
 ]  # fmt: skip
 
