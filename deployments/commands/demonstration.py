@@ -20,7 +20,10 @@ def demo(
     keep: Annotated[bool, typer.Option("--keep", help="Leave folder, worker and records behind to look at.")] = False,
     as_json: AsJson = False,
 ) -> int:
-    """Fill a real Hermes Agent's context and renew it with one sweep. Under three minutes; leaves nothing behind."""
+    """Renew a real Hermes Agent in a scratch folder, as you watch.
+
+    Fills its context, then runs one sweep. Under three minutes; leaves nothing behind.
+    """
     from deployments.demo.play import perform  # the stage is built only where it is asked for
 
     with contextlib.redirect_stdout(sys.stderr):

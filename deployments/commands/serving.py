@@ -16,7 +16,10 @@ def add_to(app: typer.Typer) -> None:
 
 
 def serve() -> None:
-    """Run the Prefect server on loopback, sweep on a schedule, and take renewals from the UI's form."""
+    """Serve the UI on loopback, sweep on a schedule, run renewals.
+
+    Renewals also come from the form of the deployment `renew`.
+    """
     from deployments.server import end_orphan, kept_password, recorded_as, started
     from lifecycle.settings import load_settings
 
