@@ -13,8 +13,8 @@ from deployments.cli import general_options_first
 from tests.deployments.conftest import COMMAND, REPOSITORY, Operator
 
 COMMANDS = [
-    "status", "renew", "sweep", "recover", "blocked", "answer", "enable", "disable", "hold", "release", "start", "adopt",
-    "events", "serve", "demo", "handoff", "checkpoint",
+    "status", "renew", "sweep", "recover", "blocked", "answer", "enable", "disable", "hold", "release", "start",
+    "adopt", "events", "serve", "demo", "handoff", "checkpoint",
 ]  # fmt: skip
 
 
