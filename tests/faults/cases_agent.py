@@ -148,7 +148,7 @@ CASES = [
             phase="resume",
             source=source,
             manners={"next_action": action},
-            third=name == "shell",
+            third=True,
         )
         for name, action, source in HOSTILE
     ),

@@ -247,7 +247,9 @@ CASES = [
         strike=run_at("before", "parse", _lock("{profile}/state.db", 2)),
     ),
     *(_clock(act, seconds, step) for step in CLOCK_STEPS for act, seconds in JUMPS),
-    Case(id="runtime-torn", fault="runtime.json is torn", phase="detect", source="W-33", play=_torn_runtime),
+    Case(
+        id="runtime-torn", fault="runtime.json is torn", phase="detect", source="W-33", play=_torn_runtime, third=True
+    ),
     Case(
         id="runtime-unknown",
         fault="runtime.json with unknown values",

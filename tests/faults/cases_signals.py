@@ -22,8 +22,8 @@ BEGUN: tuple[Step, ...] = ("request", "persist", "stop", "resume", "prove")
 """Steps whose side effect has a middle: pasted without Enter, one copy of several, asked to end, not told to go on."""
 
 CASES = [
-    *(_case("KILL", where, step, third=where == "inside") for step in STEPS for where in WHERE),
-    *(_case("KILL", "begun", step, third=step in ("request", "stop")) for step in BEGUN),
+    *(_case("KILL", where, step, third=where != "after") for step in STEPS for where in WHERE),
+    *(_case("KILL", "begun", step, third=True) for step in BEGUN),
     *(_case("INT", "inside", step, third=step == "stop") for step in STEPS),
     *(_case("TERM", "inside", step, third=step == "respawn") for step in STEPS),
 ]

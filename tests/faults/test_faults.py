@@ -37,6 +37,7 @@ def test_the_matrix_has_every_signal_at_every_step_and_over_a_hundred_cases() ->
     ids = [case.id for case in CASES]
     assert [name for name, times in Counter(ids).items() if times > 1] == []
     assert len(ids) >= 100
+    assert 0.3 < sum(case.third for case in CASES) / len(ids) < 0.4
     assert {f"kill-{where}-{step}" for where in WHERE for step in STEPS} <= set(ids)
     assert {f"{signal}-inside-{step}" for signal in ("int", "term") for step in STEPS} <= set(ids)
     assert sum(case.face is not None for case in CASES) >= 10
