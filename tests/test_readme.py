@@ -96,7 +96,7 @@ def test_the_configuration_that_the_readme_shows_is_valid(tmp_path: Path) -> Non
     assert set(tomllib.loads(text)) <= set(Settings.model_fields)
 
 
-EXPECTED = {"status": 0, "adopt": 0, "enable": 0, "renew": 0, "recover": 0, "recover": 0, "blocked": 0, "answer": 2}
+EXPECTED = {"status": 0, "adopt": 0, "enable": 0, "renew": 0, "recover": 0, "blocked": 0, "answer": 2}
 """Exit codes over one healthy worker; `answer` finds nothing to answer. `serve` has a test of its own."""
 
 
