@@ -155,7 +155,7 @@ class Stage:
         bars = [line for line in self.screen().splitlines() if line.startswith(" ─ ") and " │ " in line]
         return (
             bool(bars)
-            and bars[-1].startswith(" ─ ready │ ")
+            and (bars[-1].startswith(" ─ ready │ ") or (bars[-1].startswith(" ─ running… │ ") and " │ ✓ " in bars[-1]))
             and title[:2] == "✓ "
             and int(column) == len(self.worker_id) + 4
         )

@@ -154,13 +154,21 @@ def test_a_worker_that_talks_of_limits_and_logins_is_not_parked(scene: Scene) ->
 
 
 def test_a_handoff_that_was_only_to_be_stored_is_not_turned_into_a_renewal_by_a_rest(scene: Scene) -> None:
+    scene.configure(automatic=False, deadlines={"handoff_answer": 20})
     pid = scene.stage.pane_pid
     scene.stage.behave(handoff="mute", trouble=LIMIT)
 
     assert request_handoff_only(scene.worker_id, return_state=True).name == "Parked"
 
-    assert (scene.renewal.end, scene.stage.pane_pid) == (End.SPARED, pid)
+    assert (scene.renewal.end, scene.stage.pane_pid) == (None, pid)
     assert not any(text.startswith("RENEWAL_CANCELLED") for text in scene.user_texts()), "nothing is typed into a limit"
+
+    scene.stage.behave(handoff="good", trouble="")
+    _let_the_rest_end(scene)
+    _sweep()
+
+    assert (scene.renewal.end, scene.renewal.stopped, scene.stage.pane_pid) == (End.SPARED, None, pid)
+    assert scene.stage.paths.shared_latest.exists(), "it is stored after the rest, and nothing more"
 
 
 # A fleet: workers with the same provider, address and key.

@@ -26,6 +26,14 @@ _STATUS = re.compile(r" ─ (?P<fields>.+? │ .*)")
 _PLACEHOLDER = re.compile(r'Ask me anything…|Try ".+"(?: for commands)?')
 """One of seven, picked at each start and shown until the first message."""
 
+STALE = "running…"
+"""Now and then the status still says this long after a turn: the face missed its own last redraw."""
+
+_SINCE_TURN = re.compile(r"✓ (?:\d+[hm] ?)*(?P<seconds>\d+)s|✓ \d+[hm]")
+"""How long the last turn is over. During a turn the field is not there."""
+
+SETTLED_SECONDS = 2
+
 _BACKGROUND = re.compile(r"│ (?:⛓ ?\d|\d+ bg\b)")
 """A delegate, a background turn. Background processes are not shown."""
 
@@ -64,11 +72,20 @@ def _state(profile_name: str, screen: Screen, lines: list[str], at: int | None) 
     free = _is_free(profile_name, screen, typed)
     if screen.title.startswith(BUSY):
         return Seen(state=PaneState.BUSY, typed="" if free else typed)
-    if screen.title.startswith(CALM) and status == "ready":
+    if screen.title.startswith(CALM) and (status == "ready" or (status == STALE and _is_over(rest, typed))):
         if screen.cursor_x == 0:  # a menu that leaves the composer on the screen
             return Seen(state=PaneState.DIALOG)
         return Seen(state=PaneState.READY) if free else Seen(state=PaneState.TYPED, typed=typed)
     return Seen(state=PaneState.UNKNOWN)
+
+
+def _is_over(fields: list[str], typed: str) -> bool:
+    """Whether the turn has ended although the status says that it runs; with a calm title, two signs more."""
+    since = next((match for field in fields if (match := _SINCE_TURN.fullmatch(field))), None)
+    if since is None or typed == BUSY_HINT:
+        return False
+    long_ago = since["seconds"] is None or "m" in since[0] or "h" in since[0]
+    return long_ago or int(since["seconds"]) >= SETTLED_SECONDS
 
 
 def _is_free(profile_name: str, screen: Screen, typed: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from lifecycle.screen import PaneState
@@ -81,3 +83,26 @@ def test_a_background_turn_shows() -> None:
 def test_a_quoted_status_line_in_the_transcript_does_not_count() -> None:
     text = " ─ (◔_◔) musing… │ stub model │ 1s\n swarm1 ❯ quoted\n" + recorded(READY)[0].text
     assert looked_at(READY, text=text).state is PaneState.READY
+
+
+@pytest.mark.parametrize(
+    ("since", "state"),
+    [
+        ("✓ 5s", PaneState.READY),
+        ("✓ 1m 0s", PaneState.READY),
+        ("✓ 0s", PaneState.UNKNOWN),
+        ("⏱ 5s", PaneState.UNKNOWN),
+    ],
+)
+def test_a_status_that_missed_the_end_of_its_turn_is_told_by_the_time_since(since: str, state: PaneState) -> None:
+    """Seen with the real agent under load: `running…` for minutes, the title calm, the composer free."""
+    text, turns = re.subn("✓ [0-9hms ]+s", since, with_status("running…"))
+    assert turns == 1
+    assert looked_at(READY, text=text).state is state
+
+
+def test_a_running_turn_is_not_taken_for_one_that_is_over() -> None:
+    text = re.sub("✓ [0-9hms ]+s", "✓ 9s", with_status("running…"))
+    assert looked_at(READY, text=text, title="⏳ a turn").state is PaneState.BUSY
+    busy = text.replace("swarm1 ❯", "swarm1 ❯ Ctrl+C to interrupt…")
+    assert looked_at(READY, text=busy).state is not PaneState.READY
