@@ -103,10 +103,9 @@ class LedgerFile:
             try:
                 yield
                 self._connection.execute("commit")
-            except BaseException:
+            finally:
                 if self._connection.in_transaction:
                     self._connection.execute("rollback")
-                raise
 
     def _rows(self, sql: str, parameters: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
         with self._translated():
