@@ -42,7 +42,7 @@ class Manners:
     *lost_enters*: so many Enters do nothing. *lost_pastes*: so many pastes vanish. *exit_seconds*: from a TERM or
     HUP to the end.
     *fails*: every turn is mute. *trouble* is what the provider said, drawn below a mute turn. *tokens_per_turn* is
-    what a turn adds to a context that begins with *baseline*.
+    what a turn adds to a context that begins with *baseline*. *sessions* agents may live on one profile.
     """
 
     start_delay: float = 0.0
@@ -64,6 +64,7 @@ class Manners:
     next_action: str = ""
     fails: bool = False
     trouble: str = ""
+    sessions: int = 1
 
 
 def read_manners(path: Path) -> Manners:

@@ -103,16 +103,16 @@ class Records:
         with (self.profile / "logs" / "agent.log").open("a") as log:
             log.write(f"{stamp} INFO {mark}{line}\n")
 
-    def take_lease(self) -> bool:
-        """Whether this process may serve the profile: the cap of one session, as the worker's configuration sets it."""
+    def take_lease(self, cap: int) -> bool:
+        """Whether this process may serve the profile beside the others that live: *cap* is the most that may."""
         path = self._lease
-        if path.exists():
-            entries = json.loads(path.read_text())["entries"]
-            if any(_lives(entry["pid"]) for entry in entries):
-                return False
+        entries = json.loads(path.read_text())["entries"] if path.exists() else []
+        living = [entry for entry in entries if _lives(entry["pid"])]
+        if len(living) >= cap:
+            return False
         entry = {"pid": os.getpid(), "session_id": self.session_id, "surface": "cli", "started_at": time.time()}
         path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps({"entries": [entry]}))
+        path.write_text(json.dumps({"entries": [*living, entry]}))
         return True
 
     def record_background(self, child: subprocess.Popen[bytes], command: str) -> None:

@@ -218,12 +218,13 @@ def main() -> int:
     profile = Path(os.environ["HERMES_HOME"])
     with (profile / "starts").open("a") as starts:
         starts.write(f"{os.getpid()}\n")
-    if len((profile / "starts").read_text().splitlines()) <= read_manners(profile / "script.json").failed_starts:
+    manners = read_manners(profile / "script.json")
+    if len((profile / "starts").read_text().splitlines()) <= manners.failed_starts:
         print("Traceback (most recent call last):\nImportError: no module named 'hermes_cli'")
         return 1
     records = Records(profile, cwd=Path.cwd())
-    if not records.take_lease():
-        print("Hermes is at the active session limit (1/1)")
+    if not records.take_lease(manners.sessions):
+        print(f"Hermes is at the active session limit ({manners.sessions}/{manners.sessions})")
         return 0
     Agent(profile, records).run()
     return 0

@@ -102,6 +102,7 @@ def test_a_profile_whose_name_is_no_worker_id_is_named_by_its_session(empty_stag
 
 
 def test_two_agents_on_one_profile_are_one_proposal_that_says_so(alice: Stage) -> None:
+    alice.behave(sessions=2)
     alice.ground.tmux("new-session", "-d", "-s", "second", "-e", f"HERMES_HOME={alice.profile}", *alice.command)
 
     alice.wait(lambda: found(alice)[0].note, 10, "the second agent")
