@@ -9,11 +9,12 @@ export AFRESH_TEST_HERMES ?= $(CURDIR)/.agent/bin/hermes
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHON
 
-.PHONY: help demo test faults check check-static format install pins clean
+.PHONY: help demo test test-operations faults check check-static format install pins clean
 
 help:
 	@echo "make demo          renew a worker before your eyes"
 	@echo "make test          run the tests (ARGS=tests/lifecycle for some of them)"
+	@echo "make test-operations  the tests that need PostgreSQL and Chromium: several hosts, the Prefect UI, the page, the HTTP API"
 	@echo "make faults        play the whole matrix of faults and write build/faults.json (ARGS=\"--only hermes --jobs 1\")"
 	@echo "make check         formatting, lint, types, import contracts, tests"
 	@echo "make check-static  the same without the tests"
@@ -27,6 +28,10 @@ demo: .venv/installed .agent/installed
 
 test: .venv/installed .agent/installed
 	@$(BIN)/pytest -q -n 3 --dist loadfile $(ARGS)
+
+test-operations: .venv/installed .agent/installed
+	@.ci/needs chromium postgres
+	@$(BIN)/pytest -q -n 2 --dist loadfile -m operations $(ARGS)
 
 faults: .venv/installed .agent/installed
 	@$(BIN)/python -m tests.faults $(ARGS)
