@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from lifecycle.collected import Collected
 from lifecycle.errors import LifecycleError
 from lifecycle.launch import LaunchSpec
 from lifecycle.processes import ProcessId
@@ -119,6 +120,8 @@ class Renewal(Value):
     delivery: Delivery | None = None
     request: HandoffRequest | None = None
     parsed: ParsedHandoff | None = None
+    collected: Collected | None = None
+    """Made once, right before the handoff is composed: one that is saved again is the same to the byte."""
     saved: SavedHandoff | None = None
     stopping: tuple[ProcessId, ...] = ()
     stopped: StoppedSession | None = None
