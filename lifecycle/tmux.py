@@ -8,6 +8,7 @@ terminal needs, because a server that this call happens to start keeps them for 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -22,6 +23,8 @@ from lifecycle.errors import TerminalError
 
 TIMEOUT = 10.0
 """Seconds that one call may take. tmux answers in milliseconds, or it hangs."""
+
+_NUMBER = re.compile(r"(\d+)\.(\d+)")
 
 _PASSED_ON = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "TMPDIR", "TMUX_TMPDIR", "XDG_RUNTIME_DIR", "LANG",
@@ -83,6 +86,16 @@ class Tmux(libtmux.Server):
             msg = f"tmux did not answer within {TIMEOUT:.0f} s"
             raise TerminalError(msg) from error
         return _checked(command)
+
+
+def installed_version() -> tuple[int, int] | None:
+    """The version of tmux on PATH; None where it names no number, as a build of its main branch does.
+
+    Raises:
+        TerminalError: there is no tmux, or it does not run. libtmux keeps the first version it saw for ever.
+    """
+    found = _NUMBER.search(" ".join(Tmux().ask("-V")))
+    return (int(found[1]), int(found[2])) if found else None
 
 
 class BoundedCommand(tmux_cmd):

@@ -9,6 +9,7 @@ from deployments.commands import (
     checkpoints,
     control,
     demonstration,
+    doctor,
     events,
     handoffs,
     recovering,
@@ -32,6 +33,7 @@ def register(app: typer.Typer) -> None:
         control,
         events,
         serving,
+        doctor,
         demonstration,
     ):
         module.add_to(app)

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Protocol
 
 from lifecycle.launch import LaunchSpec
+from lifecycle.past import PastMessage, PastSession
 from lifecycle.processes import Process, ProcessId
 from lifecycle.reading import ContextReading
+from lifecycle.remark import Remark
 from lifecycle.screen import Face, PaneLook, Screen
 from lifecycle.transcript import Digest, Reply, SentRow, TurnState
 from lifecycle.worker import Worker
@@ -102,6 +104,10 @@ class Agent(Protocol):
         """What is missing to start the worker again, a sentence each; empty when all is there."""
         ...
 
+    def remarks(self, worker: Worker) -> list[Remark]:
+        """What should be set otherwise for a worker that is renewed, with what mends it; empty where nothing is."""
+        ...
+
     def background_processes(self, worker: Worker) -> list[int]:
         """Pids that the agent recorded as its own background processes."""
         ...
@@ -123,6 +129,22 @@ class Agent(Protocol):
 
     def digest(self, worker: Worker, *, since: datetime | None) -> Digest:
         """What the current session's rows say by themselves, for a handoff that nobody writes.
+
+        Raises:
+            ContextUnreadable
+        """
+        ...
+
+    def past_sessions(self, worker: Worker) -> tuple[PastSession, ...]:
+        """The sessions with rows that are no longer in the worker's context, in the order in which they began.
+
+        Raises:
+            ContextUnreadable
+        """
+        ...
+
+    def past_messages(self, worker: Worker, session: PastSession, *, after_row: int) -> tuple[PastMessage, ...]:
+        """The next such rows of *session* behind *after_row*, by row; none where there is nothing more.
 
         Raises:
             ContextUnreadable

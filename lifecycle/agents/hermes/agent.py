@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lifecycle.agents.hermes import accounts, digest, face, launching, sending, transcript, turn
+from lifecycle.agents.hermes import accounts, checkup, digest, face, launching, past, sending, transcript, turn
 from lifecycle.agents.hermes.reading import ContextReader
 from lifecycle.launch import LaunchSpec
+from lifecycle.past import PastMessage, PastSession
 from lifecycle.processes import Process, ProcessId
 from lifecycle.reading import ContextReading
+from lifecycle.remark import Remark
 from lifecycle.screen import Face, PaneLook, Screen
 from lifecycle.transcript import Digest, Reply, SentRow, TurnState
 from lifecycle.worker import Worker
@@ -59,6 +61,12 @@ class HermesAgent:
     def digest(self, worker: Worker, *, since: datetime | None) -> Digest:
         return digest.digest(worker.profile, worker.worker_id, since=since)
 
+    def past_sessions(self, worker: Worker) -> tuple[PastSession, ...]:
+        return past.past_sessions(worker.profile, worker.worker_id)
+
+    def past_messages(self, worker: Worker, session: PastSession, *, after_row: int) -> tuple[PastMessage, ...]:
+        return past.past_messages(worker.profile, worker.worker_id, session, after_row=after_row)
+
     def check_sendable(self, text: str, face: Face, worker: Worker, *, busy: bool) -> None:
         sending.check_sendable(text, face, worker.profile, busy=busy)
 
@@ -73,6 +81,9 @@ class HermesAgent:
 
     def preflight(self, worker: Worker, launch: LaunchSpec) -> list[str]:
         return launching.preflight(worker, launch)
+
+    def remarks(self, worker: Worker) -> list[Remark]:
+        return checkup.remarks(worker)
 
     def background_processes(self, worker: Worker) -> list[int]:
         return launching.background_processes(worker.profile)

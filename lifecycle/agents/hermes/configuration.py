@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import Field
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
+from lifecycle.agents.hermes.config_file import ConfigBroken, read_table
 from lifecycle.value import Value
 
 log = logging.getLogger(__name__)
@@ -114,16 +113,11 @@ def _cached(profile: Path, model: str | None, address: str | None) -> int | None
 
 
 def _load(path: Path) -> dict[str, Any]:
-    reader = YAML(typ="safe")
-    # Hermes reads YAML 1.1, where "off" is false, and does not mind a repeated key.
-    reader.version = (1, 1)
-    reader.allow_duplicate_keys = True
     try:
-        return _table(reader.load(path.read_bytes().decode()))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError, YAMLError, RecursionError) as error:
-        log.warning("%s cannot be read, so the window is unknown: %s", path, str(error).partition("\n")[0])
+        return read_table(path)
+    except ConfigBroken as error:
+        if path.exists():
+            log.warning("%s, so the window is unknown", error.detail)
         return {}
 
 

@@ -48,7 +48,7 @@ def _calls(state: State, session_id: str) -> tuple[ToolCall, ...]:
     newest: dict[str, int] = {}  # some models number their calls anew in every turn
     for role, tool_calls, call_id, content in state.rows(sql, session_id):
         if role == "assistant":
-            for its_id, call in _begun(tool_calls):
+            for its_id, call in calls_in(tool_calls):
                 newest[its_id] = len(found)
                 found.append(call)
         elif role == "tool" and call_id in newest:
@@ -57,7 +57,8 @@ def _calls(state: State, session_id: str) -> tuple[ToolCall, ...]:
     return tuple(found)
 
 
-def _begun(tool_calls: str | None) -> list[tuple[str, ToolCall]]:
+def calls_in(tool_calls: str | None) -> list[tuple[str, ToolCall]]:
+    """The calls of a row by their ids, as the agent wrote them; none where it is no list of calls."""
     try:
         entries: Any = json.loads(tool_calls or "[]")
     except (ValueError, RecursionError):

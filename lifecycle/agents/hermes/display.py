@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
-from lifecycle.errors import LifecycleError
+from lifecycle.agents.hermes.config_file import ConfigBroken, read_config
 from lifecycle.screen import Face
 from lifecycle.value import Value
 
 QUEUE = "queue"
-
-
-class ConfigBroken(LifecycleError):
-    """config.yaml is missing or cannot be read; Hermes then starts its setup wizard."""
 
 
 class InputSettings(Value):
@@ -37,30 +30,6 @@ class InputSettings(Value):
         """Whether a paste of *text* is shown as a placeholder. The TUI counts lines, the classic face line ends."""
         many = 0 < self.collapse_lines <= text.count("\n") + 1
         return many or 0 < self.collapse_chars <= len(text)
-
-
-def read_config(profile: Path) -> dict[str, object]:
-    """The profile's config.yaml.
-
-    Raises:
-        ConfigBroken: it is missing, cannot be read, or holds no table.
-    """
-    path = profile / "config.yaml"
-    reader = YAML(typ="safe")
-    reader.version = (1, 1)  # as Hermes reads it: `off` is false
-    reader.allow_duplicate_keys = True
-    try:
-        config = reader.load(path.read_bytes().decode())
-    except FileNotFoundError as error:
-        msg = f"{path} is missing"
-        raise ConfigBroken(msg) from error
-    except (OSError, ValueError, YAMLError, RecursionError) as error:
-        msg = f"{path} cannot be read: {' '.join(str(error).split())[:200]}"
-        raise ConfigBroken(msg) from error
-    if not isinstance(config, dict):
-        msg = f"{path} holds no settings"
-        raise ConfigBroken(msg)
-    return config
 
 
 def input_settings(profile: Path) -> InputSettings:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lifecycle.agents.hermes import command_line
 from lifecycle.agents.hermes.command_line import profile_of
-from lifecycle.agents.hermes.display import ConfigBroken, read_config
+from lifecycle.agents.hermes.config_file import ConfigBroken, read_config
 from lifecycle.errors import LaunchUnknown
 from lifecycle.launch import LaunchSpec
 from lifecycle.processes import Process, ProcessId, find, started_at_tick

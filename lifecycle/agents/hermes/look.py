@@ -8,7 +8,8 @@ from lifecycle.agents.hermes.counting import Batch, Weight, read_weights
 from lifecycle.agents.hermes.database import State
 from lifecycle.agents.hermes.log import LoggedCall, LogTail, read_log_tail
 from lifecycle.agents.hermes.message import Message, live_condition, read_messages, summary_condition
-from lifecycle.agents.hermes.session import Session, chain, compactions, session_total
+from lifecycle.agents.hermes.session import Session, billed, chain, compactions
+from lifecycle.billed import Billed
 from lifecycle.value import Value
 
 _NEAR = 60.0
@@ -25,7 +26,7 @@ class Look(Value):
     """
 
     session: Session
-    total: int
+    billed: Billed
     compactions: int
     tail: LogTail
     call: LoggedCall | None = None
@@ -37,7 +38,7 @@ def look_at(state: State, session: Session, profile: Path) -> Look:
     tail = read_log_tail(profile, session.session_id, begun=chain(state, session)[0].started_at)
     look = Look(
         session=session,
-        total=session_total(state, session),
+        billed=billed(state, session),
         compactions=compactions(state, chain(state, session)),
         tail=tail,
     )

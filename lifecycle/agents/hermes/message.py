@@ -23,6 +23,8 @@ _MERGED_SEAM = "[END OF PRIOR CONTEXT — COMPACTION SUMMARY BELOW]"
 SIGNALLED = "received signal "
 """The user row that a dying classic Hermes writes; what follows it nobody asked for."""
 
+_SUMMARY_END = "--- END OF CONTEXT SUMMARY"
+
 _OWN = ("[ASYNC DELEGATION", "[IMPORTANT: Background process", SIGNALLED)
 
 
@@ -114,6 +116,19 @@ def read_messages(state: State, condition: str, *parameters: str | float | None,
         )
     ]
     return sorted(found, key=lambda message: message.row_id)
+
+
+def unframed(text: str) -> str:
+    """A summary's own words: without the line above them that tells the model not to act on them, and the one below.
+
+    Every framing that Hermes ever wrote is a single line (`SUMMARY_PREFIX` and those before it).
+    """
+    text = text.partition(_MERGED_SEAM)[2].strip() if text.startswith(_MERGED_HEAD) else text.strip()
+    if text.startswith(SUMMARIES[1]):
+        text = text.removeprefix(SUMMARIES[1])
+    elif text.startswith(SUMMARIES[0]):
+        text = text.partition("\n")[2]
+    return text.partition(_SUMMARY_END)[0].strip()
 
 
 def plain_text(content: object) -> str:

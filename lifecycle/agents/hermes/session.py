@@ -8,17 +8,16 @@ from typing import Any
 
 from lifecycle.agents.hermes.database import State
 from lifecycle.agents.hermes.message import live_condition, summary_condition
+from lifecycle.billed import Billed
 from lifecycle.value import Value
 
 _FACES = ("cli", "tui")
 _LONGEST_CHAIN = 100
+_COUNTERS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
 
 
 class Session(Value):
-    """One row of the sessions table. *last_seen* is its start or its newest message, seconds since the epoch.
-
-    *billed* is the sum of its counters, which grow with every call: a bill, not a size.
-    """
+    """One row of the sessions table. *last_seen* is its start or its newest message, seconds since the epoch."""
 
     session_id: str
     source: str
@@ -27,8 +26,9 @@ class Session(Value):
     ended_at: float | None
     end_reason: str | None
     model: str | None
+    title: str | None
     api_calls: int
-    billed: int
+    billed: Billed
     max_tokens: int | None
     is_delegate: bool
     is_branch: bool
@@ -98,6 +98,11 @@ def open_sessions(state: State) -> list[Session]:
     return _read(state, "sessions.ended_at IS NULL")
 
 
+def main_sessions(state: State) -> list[Session]:
+    """All that someone typed in, over or not."""
+    return [session for session in _read(state, "1") if session.is_main]
+
+
 def compactions(state: State, sessions: list[Session]) -> int:
     """How often the history in this chain of *sessions* was compacted: each time left one summary row."""
     sql = f"SELECT count(*) FROM messages WHERE session_id = ? AND {summary_condition()}"  # noqa: S608
@@ -105,11 +110,11 @@ def compactions(state: State, sessions: list[Session]) -> int:
     return max(sum(int(row[0]) for row in counted if row), len(sessions) - 1)
 
 
-def session_total(state: State, session: Session) -> int:
-    """The reference system's figure for the session, "billed so far"."""
+def billed(state: State, session: Session) -> Billed:
+    """What the session was billed so far, with the sum of its rows' own counts."""
     tokens = state.column("messages", "token_count", "0").partition(" AS ")[0]
     row = state.first(f"SELECT sum({tokens}) FROM messages WHERE session_id = ?", session.session_id)  # noqa: S608
-    return max(session.billed, int(row[0] or 0) if row else 0)
+    return session.billed.model_copy(update={"messages": int(row[0] or 0) if row else 0})
 
 
 def _stands_for(session: Session, since: datetime | None) -> bool:
@@ -123,14 +128,13 @@ def _read(state: State, condition: str, *parameters: str) -> list[Session]:
     if "ended_at" not in state.columns("sessions"):
         condition = condition.replace("sessions.ended_at", "NULL")
     column = state.column
-    counters = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
-    billed = " + ".join(column("sessions", name, "0").partition(" AS ")[0] for name in counters)
-    names = ("parent_session_id", "ended_at", "end_reason", "model", "model_config")
+    counters = ", ".join(column("sessions", name, "0") for name in _COUNTERS)
+    names = ("parent_session_id", "ended_at", "end_reason", "model", "model_config", "title")
     live = live_condition(state)
     sql = (
         f"SELECT sessions.id, {column('sessions', 'source', repr('cli'))}, sessions.started_at, "  # noqa: S608
         f"{', '.join(column('sessions', name) for name in names)}, "
-        f"{column('sessions', 'api_call_count', '0')}, {billed}, "
+        f"{column('sessions', 'api_call_count', '0')}, {counters}, "
         "(SELECT max(timestamp) FROM messages WHERE session_id = sessions.id), "
         f"(SELECT max(id) FROM messages WHERE session_id = sessions.id AND {live}) "
         f"FROM sessions WHERE {condition} ORDER BY sessions.started_at"
@@ -139,8 +143,8 @@ def _read(state: State, condition: str, *parameters: str) -> list[Session]:
 
 
 def _session(row: tuple[Any, ...]) -> Session:
-    session_id, source, started_at, parent, ended_at, end_reason, model, model_config, *counters = row
-    api_calls, billed, last_message, newest_row = counters
+    session_id, source, started_at, parent, ended_at, end_reason, model, model_config, title, *counters = row
+    api_calls, *tokens, last_message, newest_row = counters
     settings = _settings(model_config)
     max_tokens = settings.get("max_tokens")
     return Session(
@@ -151,8 +155,9 @@ def _session(row: tuple[Any, ...]) -> Session:
         ended_at=ended_at,
         end_reason=end_reason,
         model=model,
+        title=title,
         api_calls=api_calls,
-        billed=billed,
+        billed=Billed(**dict(zip(("input", "output", "cache_read", "cache_write", "reasoning"), tokens, strict=True))),
         max_tokens=max_tokens if type(max_tokens) is int and max_tokens > 0 else None,
         is_delegate=bool(settings.get("_delegate_from")),
         is_branch=bool(settings.get("_branched_from")),

@@ -76,7 +76,7 @@ def _generations(state: State, session: Session, sent: SentRow) -> list[list[Mes
         rows = read_messages(state, "messages.session_id = ? AND messages.id >= ?", link, sent.row_id)
         rows = [row for row in rows if row.live or row.archived]
         earlier = state.rows("SELECT timestamp FROM messages WHERE session_id = ? AND id < ?", link, sent.row_id)
-        rewritten = _rewritten(rows, {at for (at,) in earlier})
+        rewritten = rewritten(rows, {at for (at,) in earlier})
         for index, row in enumerate(rows):
             if index == 0 or (rewritten[index] and not rewritten[index - 1]):
                 generations.append([])
@@ -84,7 +84,7 @@ def _generations(state: State, session: Session, sent: SentRow) -> list[list[Mes
     return generations
 
 
-def _rewritten(rows: list[Message], stamps: set[float]) -> list[bool]:
+def rewritten(rows: list[Message], stamps: set[float]) -> list[bool]:
     """Which rows a compaction wrote: a microsecond apart, all in one transaction, or with their old time stamps."""
     marks = []
     for index, row in enumerate(rows):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from lifecycle.agents.hermes.config_file import read_config
 from lifecycle.agents.hermes.configuration import ModelSetup, read_setup
 from tests.lifecycle.hermes.hermes_profile import MAIN, Profile, line, read
 
@@ -182,3 +183,19 @@ def test_what_the_session_really_reserves_for_output_is_taken_off_the_window(pro
     profile.run("UPDATE sessions SET model_config = '{\"max_tokens\": 40000}'")
     reading = read(profile.folder)
     assert (reading.window, reading.compaction_point) == (160_000, 120_000)
+
+
+def test_of_a_repeated_key_the_last_one_holds_as_for_the_agent(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("max_tokens: 1000\nmodel: {default: a}\nmax_tokens: 2000\n")
+
+    assert read_setup(tmp_path).max_tokens == 2000
+
+
+def test_a_configuration_is_read_again_when_it_changes_and_not_before(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("max_tokens: 1000\n")
+    first = read_config(tmp_path)
+
+    assert read_config(tmp_path) is first
+    path.write_text("max_tokens: 2000\n")
+    assert read_config(tmp_path) == {"max_tokens": 2000}

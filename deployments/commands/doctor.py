@@ -1,0 +1,78 @@
+"""afresh doctor: everything that an install needs, and what mends what is missing."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from deployments.commands.options import AsJson, host_here
+from deployments.output import DONE, FAILED, indented, page_width, print_json, say
+from lifecycle.remark import Remark, advice, fine, trouble
+
+if TYPE_CHECKING:
+    from lifecycle.settings import Settings
+
+MARKS = {"ok": "ok     ", "advice": "advice ", "trouble": "TROUBLE"}
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("doctor")(doctor)
+
+
+def doctor(
+    worker: Annotated[
+        str | None, typer.Argument(metavar="[WORKER]", help="Only this worker (default: all).", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Check tmux, agents, limits, Prefect, permissions and disk; each finding names what mends it.
+
+    Exit code 1 if something that Afresh does would fail.
+    """
+    from lifecycle.checkup import check_files, check_ledger, check_tmux, check_worker, check_workers
+
+    with host_here(quiet=True) as host:
+        if worker is not None:
+            found = check_worker(host, host.worker(worker))
+        else:
+            found = [*check_files(host.settings), *check_tmux(host), *check_ledger(host)]
+            found += [*check_server(host.settings), *check_workers(host)]
+    if as_json:
+        print_json(found)
+    else:
+        show(found)
+    return FAILED if any(remark.verdict == "trouble" for remark in found) else DONE
+
+
+def show(found: list[Remark]) -> None:
+    """What is fine in a line each, then what is not with its remedy under it."""
+    for remark in sorted(found, key=lambda remark: list(MARKS).index(remark.verdict)):
+        say(f"{MARKS[remark.verdict]}  {remark.about}: {remark.says}")
+        for line in indented(remark.fix, page_width(), by=" " * 9) if remark.fix else ():
+            say(line)
+    bad = sum(remark.verdict == "trouble" for remark in found)
+    hints = sum(remark.verdict == "advice" for remark in found)
+    say(f"\n{len(found) - bad - hints} ok, {hints} to consider, {bad} to mend")
+
+
+def check_server(settings: Settings) -> list[Remark]:
+    """Whether sweeps are scheduled: the server that `afresh serve` recorded, or the one that PREFECT_API_URL names."""
+    from deployments.server import Running, recorded
+
+    named = os.environ.get("PREFECT_API_URL")
+    if named:
+        url = named.removesuffix("/api")
+        user, _, password = os.environ.get("PREFECT_API_AUTH_STRING", "").partition(":")
+        if Running(url=url, password=password if user else None).is_healthy():
+            return [fine("Prefect server", f"{url} answers (PREFECT_API_URL)")]
+        fix = "start it, or unset PREFECT_API_URL; its password belongs into PREFECT_API_AUTH_STRING"
+        return [trouble("Prefect server", f"{url} does not answer (PREFECT_API_URL)", fix)]
+    served = recorded(settings)
+    if served is None:
+        says = "nothing sweeps by itself; a renewal by hand starts a server for itself"
+        return [advice("Prefect server", says, "afresh serve, or afresh install-units for systemd")]
+    if served.is_healthy():
+        return [fine("Prefect server", f"{served.url} answers, so `afresh serve` runs")]
+    return [trouble("Prefect server", f"{served.url} is recorded and does not answer", "start `afresh serve` again")]
