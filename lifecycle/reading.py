@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
+from lifecycle.billed import Billed
 from lifecycle.policy import Limits, Policy
 from lifecycle.value import Value
 
@@ -33,9 +34,9 @@ class ContextReading(Value):
     """How many tokens the worker's next call will carry, and how that is known.
 
     *tokens* is None where *source* is unknown and where the worker has no session yet.
-    *session_total* is the reference system's figure, a lifetime bill. *window* is the usable window (the
-    model's, less what is reserved for output); *compaction_point* is None where the agent never compacts.
-    *error* says why a reading is unknown.
+    *session_total* is the reference system's figure, a lifetime bill, and *billed* its parts. *window* is the
+    usable window (the model's, less what is reserved for output); *compaction_point* is None where the agent never
+    compacts. *error* says why a reading is unknown. *title* is the session's own, as the agent or a person named it.
     """
 
     worker_id: str
@@ -54,6 +55,8 @@ class ContextReading(Value):
     last_activity_at: datetime | None = None
     newest_row: int = 0
     error: str | None = None
+    billed: Billed = Billed()
+    title: str | None = None
 
     def limits(self, policy: Policy) -> Limits:
         return policy.limits(window=self.window, compaction_point=self.compaction_point)

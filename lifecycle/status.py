@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from lifecycle.advice import recommended_action
+from lifecycle.billed import Billed
 from lifecycle.host import Host
 from lifecycle.policy import Limits
 from lifecycle.record import WorkerRecord
@@ -75,6 +76,9 @@ class WorkerStatus(Value):
     read_at: datetime
     error: str | None
     why: str
+    profile: Path
+    title: str | None = None
+    billed: Billed = Billed()
 
 
 def status_of(host: Host, worker: Worker, record: WorkerRecord | None = None) -> WorkerStatus:
@@ -137,6 +141,9 @@ def described(host: Host, finding: Finding) -> WorkerStatus:
         read_at=reading.at,
         error=reading.error,
         why=_why(finding),
+        profile=worker.profile,
+        title=reading.title,
+        billed=reading.billed,
     )
 
 
