@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from lifecycle.delivery import GONE
 from lifecycle.errors import ContextUnreadable
 from lifecycle.host import Host
+from lifecycle.input_line import GONE
 from lifecycle.screen import PaneLook, PaneState
 from lifecycle.transcript import TurnState
 from lifecycle.waiting import POLL, DeadlinePassed, wait_until

@@ -6,10 +6,11 @@ import logging
 from datetime import datetime, timedelta
 
 from lifecycle import prompts
-from lifecycle.delivery import GONE, deliver
+from lifecycle.delivery import deliver
 from lifecycle.errors import LifecycleError, RenewalInProgress
 from lifecycle.host import Host
 from lifecycle.idle import wait_idle
+from lifecycle.input_line import GONE
 from lifecycle.lock import held
 from lifecycle.parking import resting
 from lifecycle.renewal import Delivery, Phase, Renewal

@@ -7,7 +7,11 @@ with it every session of the host, when a buffer is pasted into a dead pane.
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
+import sys
+import termios
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -124,6 +128,24 @@ class Terminal:
             TargetGone
         """
         return self._type(pane_id, f"send-keys -t {pane_id} Enter")
+
+    def unread(self, pane_id: str) -> int | None:
+        """How many bytes that were typed the pane's program has not read yet; None where nobody can tell.
+
+        Raises:
+            TargetGone
+        """
+        tty = self._tmux.ask("display-message", "-p", "-t", pane_id, "#{pane_tty}")[0]
+        try:
+            descriptor = os.open(tty, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
 
     def keep_pane(self, pane_id: str) -> None:
         """Keep the pane when its program ends. Set for this pane only; a new program may be started in it.

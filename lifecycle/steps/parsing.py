@@ -8,18 +8,20 @@ from pathlib import Path
 
 from lifecycle import prompts
 from lifecycle.checkpoint import Checkpoint, State, parse_checkpoint
-from lifecycle.delivery import GONE, deliver, own_words
+from lifecycle.delivery import deliver
 from lifecycle.draft import parse_draft, read_draft
 from lifecycle.errors import AgentGone, CheckpointRefused, HandoffTimeout, NotDelivered
 from lifecycle.failed_turn import TurnWatch
 from lifecycle.gate import weigh
 from lifecycle.host import Host
+from lifecycle.input_line import GONE
 from lifecycle.reboot import after_reboot
 from lifecycle.renewal import HandoffRequest, ParsedHandoff, Phase, Quality, Renewal, Unasked
 from lifecycle.steps.standing import advance, amend, remembering, standing
 from lifecycle.synthesis import synthesize
 from lifecycle.transcript import Reply
 from lifecycle.waiting import DeadlinePassed, wait_until
+from lifecycle.wording import own_words
 from lifecycle.worker import Worker
 
 GIVEN = Checkpoint(

@@ -9,7 +9,7 @@ from functools import partial
 from lifecycle import prompts
 from lifecycle.advice import accepts_work
 from lifecycle.checkpoint import Checkpoint, State, parse_checkpoint
-from lifecycle.delivery import GONE, deliver, own_words
+from lifecycle.delivery import deliver
 from lifecycle.errors import (
     AgentGone,
     BaselineTooLarge,
@@ -20,6 +20,7 @@ from lifecycle.errors import (
 )
 from lifecycle.failed_turn import TurnWatch
 from lifecycle.host import Host
+from lifecycle.input_line import GONE
 from lifecycle.notifying import notify
 from lifecycle.reading import ContextReading
 from lifecycle.renewal import Acknowledgement, End, Phase, Renewal, Renewed, ResumePrompt
@@ -28,6 +29,7 @@ from lifecycle.steps.standing import advance, amend, remembering, standing
 from lifecycle.swarm import remember_in_swarm, tell_swarm
 from lifecycle.transcript import Reply
 from lifecycle.waiting import DeadlinePassed, wait_until
+from lifecycle.wording import own_words
 from lifecycle.worker import Worker
 
 REMIND_AFTER = timedelta(seconds=60)

@@ -6,9 +6,9 @@ from contextlib import suppress
 from datetime import timedelta
 
 from lifecycle.coming_up import await_ready
-from lifecycle.delivery import GONE
 from lifecycle.errors import NotReady, TerminalError
 from lifecycle.host import Host
+from lifecycle.input_line import GONE
 from lifecycle.processes import tree_of
 from lifecycle.renewal import Phase, Renewal, RunningSession, StoppedSession
 from lifecycle.screen import PaneLook

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from lifecycle import prompts
-from lifecycle.delivery import deliver, own_words
+from lifecycle.delivery import deliver
 from lifecycle.errors import NotReady
 from lifecycle.host import Host
 from lifecycle.renewal import Phase, Renewal, ResumePrompt, RunningSession, SavedHandoff
 from lifecycle.steps.standing import advance, remembering, standing
+from lifecycle.wording import own_words
 from lifecycle.worker import Worker
 
 

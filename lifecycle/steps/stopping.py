@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from lifecycle.delivery import GONE
 from lifecycle.elsewhere import has_ended, living_elsewhere
 from lifecycle.errors import BusyTooLong, HandoffOutdated, Interfered, LaunchUnknown, NotNow, NotStopped
 from lifecycle.failed_turn import refuse_in_trouble
 from lifecycle.host import Host
 from lifecycle.idle import wait_idle
+from lifecycle.input_line import GONE
 from lifecycle.processes import ProcessId, ask_to_exit, end, find, tree_of
 from lifecycle.renewal import Phase, Renewal, SavedHandoff, StoppedSession
 from lifecycle.screen import PaneLook

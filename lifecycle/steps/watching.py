@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from lifecycle import prompts
+from lifecycle.commanding import type_command
 from lifecycle.decision import Action
-from lifecycle.delivery import deliver, type_command
+from lifecycle.delivery import deliver
 from lifecycle.errors import NotDelivered
 from lifecycle.host import Host
 from lifecycle.screen import PaneState

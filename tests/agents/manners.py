@@ -39,8 +39,8 @@ class Manners:
     """The knobs. Spans are seconds.
 
     *failed_starts*: so many starts, counted in `starts` in the profile, end at once with status 1.
-    *lost_enters*: so many Enters do nothing. *lost_pastes*: so many pastes vanish. *exit_seconds*: from a TERM or
-    HUP to the end.
+    *lost_enters*: so many Enters do nothing. *lost_pastes*: so many pastes vanish. *deaf*: what is typed stays
+    unread. *exit_seconds*: from a TERM or HUP to the end.
     *fails*: every turn is mute. *trouble* is what the provider said, drawn below a mute turn. *tokens_per_turn* is
     what a turn adds to a context that begins with *baseline*. *sessions* agents may live on one profile.
     """
@@ -61,6 +61,7 @@ class Manners:
     child: Child = "none"
     lost_enters: int = 0
     lost_pastes: int = 0
+    deaf: bool = False
     next_action: str = ""
     fails: bool = False
     trouble: str = ""

@@ -54,10 +54,11 @@ class Agent:
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, lambda *_: self._told_to_end())
         while self.end_at is None or time.monotonic() < self.end_at:
-            typed = self.listening and self.state != "starting"
+            deaf = self.manners.deaf
+            typed = self.listening and self.state != "starting" and not deaf
             until = min(self.due, FOREVER if self.end_at is None else self.end_at) - time.monotonic()
             files = [wake, *([sys.stdin.fileno()] if typed else [])]
-            ready, _, _ = select.select(files, [], [], max(0.0, min(until, 60.0)))
+            ready, _, _ = select.select(files, [], [], max(0.0, min(until, 0.05 if deaf else 60.0)))
             if wake in ready:
                 os.read(wake, 64)
             if typed and sys.stdin.fileno() in ready:

@@ -8,10 +8,11 @@ from datetime import timedelta
 import pytest
 
 from lifecycle.delivery import deliver
-from lifecycle.errors import BusyTooLong, NothingTyped
+from lifecycle.errors import BusyTooLong, NotDelivered, NothingTyped
 from lifecycle.host import Host
 from lifecycle.policy import Policy
 from lifecycle.renewal import Delivery
+from lifecycle.waiting import SystemClock
 from tests.agents.stage import Stage
 from tests.lifecycle.hosts import QUICK, host_of
 
@@ -137,3 +138,50 @@ def test_the_intent_says_that_enter_is_pressed_before_it_is(stage: Stage, host: 
     deliver(host, stage.worker(), TEXT, kind="handoff", remember=remember)
 
     assert stood == [(False, False), (True, True)]
+
+
+def test_a_paste_that_vanished_is_pasted_once_more(stage: Stage, host: Host) -> None:
+    stage.behave(lost_pastes=1)
+
+    deliver(host, stage.worker(), TEXT, kind="handoff")
+
+    assert _times_sent(stage) == 1
+
+
+def test_a_line_that_loses_every_paste_gets_two_and_no_enter(stage: Stage, host: Host) -> None:
+    stage.behave(lost_pastes=99, handoff="good")
+
+    with pytest.raises(NotDelivered, match="Enter was not pressed"):
+        deliver(host, stage.worker(), TEXT, kind="handoff")
+    stage.behave(lost_pastes=2)  # the third one is taken
+    stage.paste("a word of a person")
+    stage.wait(lambda: stage.holds("a word of a person"), 5, "the third paste")
+
+    assert (_times_sent(stage), stage.holds(TEXT)) == (0, False)
+
+
+def test_a_face_that_reads_late_is_given_the_text_once(stage: Stage) -> None:
+    class Waker(SystemClock):
+        """The face reads on only when its paste has stood unread for longer than a lost one is waited for."""
+
+        deaf_since: float | None = None
+
+        def sleep(self, span: timedelta) -> None:
+            super().sleep(span)
+            if self.deaf_since is not None and self.monotonic() - self.deaf_since > 2.5:
+                stage.behave(deaf=False)
+                self.deaf_since = None
+
+    clock = Waker()
+
+    def remember(intent: Delivery) -> None:
+        if intent.entered_at is None:
+            stage.behave(deaf=True)
+            stage.press("C-u")  # it looks into its manners again
+            clock.deaf_since = clock.monotonic()
+
+    with host_of(stage, deadlines={**QUICK, "delivery": 1}) as host:
+        host.clock = clock
+        deliver(host, stage.worker(), TEXT, kind="handoff", remember=remember)
+
+    assert _times_sent(stage) == 1

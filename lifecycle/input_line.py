@@ -1,0 +1,80 @@
+"""An agent's input line: whether it takes text, whether it shows ours, and pasting into it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from lifecycle.errors import AgentGone, Interfered, NothingTyped
+from lifecycle.host import Host
+from lifecycle.screen import Face, PaneLook, PaneState
+from lifecycle.waiting import DeadlinePassed, wait_until
+from lifecycle.worker import Worker
+
+GONE = (PaneState.ABSENT, PaneState.EXITED, PaneState.NOT_AN_AGENT)
+
+SHOWN_WITHIN = timedelta(seconds=5)
+"""How long a pasted text may take to be drawn."""
+
+
+def shown(host: Host, worker: Worker, text: str) -> PaneLook | None:
+    """The look at a pane whose input line holds *text*."""
+    look = host.look(worker)
+    refuse_dialog(worker, look)
+    return look if host.agent(worker).shows_text(look, text) else None
+
+
+def takes_text(host: Host, worker: Worker, text: str, *, while_busy: bool) -> PaneLook:
+    """Wait for a line that is empty, or holds *text* already, or *while_busy* one that queues.
+
+    Raises:
+        NothingTyped: there was none in time.
+        TextNotSendable, AgentGone
+    """
+    agent = host.agent(worker)
+
+    def probe() -> PaneLook | None:
+        look = host.look(worker)
+        if look.state in GONE:
+            msg = f"{worker.worker_id}: the agent is gone"
+            raise AgentGone(msg, worker_id=worker.worker_id, evidence=look.evidence())
+        ours = look.state is PaneState.TYPED and agent.shows_text(look, text)
+        busy = while_busy and look.state is PaneState.BUSY
+        return look if look.state is PaneState.READY or ours or busy else None
+
+    try:
+        look = wait_until(probe, host.settings.deadlines.delivery, host.clock)
+    except DeadlinePassed as error:
+        look = host.look(worker)
+        msg = f"{worker.worker_id}: the input line never took text ({look.state}); nothing was typed"
+        raise NothingTyped(msg, worker_id=worker.worker_id, evidence=look.evidence()) from error
+    agent.check_sendable(text, look.face or Face.CLI, worker, busy=look.state is PaneState.BUSY)
+    return look
+
+
+def paste(host: Host, worker: Worker, text: str, look: PaneLook) -> None:
+    """Paste *text* into the pane of *look*, once.
+
+    Raises:
+        Interfered: the pane went into copy mode or died; nothing was pasted.
+        AgentGone: there is no pane.
+    """
+    if look.screen is None:
+        msg = f"{worker.worker_id}: no pane"
+        raise AgentGone(msg, worker_id=worker.worker_id)
+    if not host.terminal(worker).paste(look.screen.pane_id, text, buffer=f"afresh-{worker.worker_id}"):
+        msg = f"{worker.worker_id}: the pane went into copy mode or died; nothing was pasted"
+        raise Interfered(msg, worker_id=worker.worker_id, evidence=host.look(worker).evidence())
+
+
+def refuse_dialog(worker: Worker, look: PaneLook) -> None:
+    """Step back where *look* shows something that our text, or the Enter behind it, would answer.
+
+    Raises:
+        Interfered, AgentGone
+    """
+    if look.state in (PaneState.DIALOG, PaneState.SETUP, PaneState.COPY_MODE):
+        msg = f"{worker.worker_id}: {look.state} came up while our text was on its way; Enter was not pressed"
+        raise Interfered(msg, worker_id=worker.worker_id, evidence=look.evidence())
+    if look.state in GONE:
+        msg = f"{worker.worker_id}: the agent ended while our text was on its way"
+        raise AgentGone(msg, worker_id=worker.worker_id, evidence=look.evidence())
