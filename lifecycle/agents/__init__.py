@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from lifecycle.conversation import Conversation
 from lifecycle.launch import LaunchSpec
 from lifecycle.past import PastMessage, PastSession
 from lifecycle.processes import Process, ProcessId
@@ -145,6 +146,14 @@ class Agent(Protocol):
 
     def past_messages(self, worker: Worker, session: PastSession, *, after_row: int) -> tuple[PastMessage, ...]:
         """The next such rows of *session* behind *after_row*, by row; none where there is nothing more.
+
+        Raises:
+            ContextUnreadable
+        """
+        ...
+
+    def conversation(self, worker: Worker, *, since: datetime | None) -> Conversation:
+        """What was said and done in the current session, before its compactions too.
 
         Raises:
             ContextUnreadable

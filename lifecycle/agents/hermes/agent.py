@@ -67,6 +67,9 @@ class HermesAgent:
     def past_messages(self, worker: Worker, session: PastSession, *, after_row: int) -> tuple[PastMessage, ...]:
         return past.past_messages(worker.profile, worker.worker_id, session, after_row=after_row)
 
+    def conversation(self, worker: Worker, *, since: datetime | None) -> Conversation:
+        return conversation.conversation(worker.profile, worker.worker_id, since=since)
+
     def check_sendable(self, text: str, face: Face, worker: Worker, *, busy: bool) -> None:
         sending.check_sendable(text, face, worker.profile, busy=busy)
 
