@@ -7,19 +7,21 @@ from typing import Any, Literal
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
-from prefect.states import Completed
+from prefect.states import Completed, Failed
 
+from flows.artifacts import show_fleet
 from flows.asking import request_checkpoint, request_handoff_only
+from flows.hosting import host_of_run
 from flows.recovery import go_on
 from flows.runs import Due, Swept, outcome_of, renew_all
 from lifecycle.decision import Action
 from lifecycle.ending import block_outright, find_proof
-from lifecycle.errors import LifecycleError, RenewalInProgress
+from lifecycle.errors import LifecycleError, OtherHost, RenewalInProgress
 from lifecycle.host import Host
 from lifecycle.lock import held
+from lifecycle.outage import SWEPT
 from lifecycle.releasing import release_late
 from lifecycle.screen import PaneState
-from lifecycle.settings import load_settings
 from lifecycle.shield import signals_heard
 from lifecycle.survey import Finding, Survey, survey
 
@@ -37,20 +39,30 @@ def survey_workers(host: Host, worker_ids: list[str] | None) -> Survey:
     description="Look at every worker and do what its context calls for.",
     persist_result=False,
 )
-def sweep_workers(worker_ids: list[str] | None = None, renewals: Literal["runs", "here"] = "runs") -> State[Any]:
+def sweep_workers(
+    worker_ids: list[str] | None = None, renewals: Literal["runs", "here"] = "runs", host: str = ""
+) -> State[Any]:
     """Go on with what was interrupted, survey the workers and act.
 
-    *renewals*: each as a run of the `renew` deployment, or `here`, in this process.
+    *renewals*: each as a run of the `renew` deployment, or `here`, in this process. *host* must be this one, where it
+    is named.
     """
-    with Host.opened(load_settings()) as host:
+    with host_of_run() as this:
+        try:
+            this.must_be(host)
+        except OtherHost as error:
+            return Failed(name="Refused", message=error.detail)
         with signals_heard():
-            recovered = go_on(host, worker_ids, here=renewals == "here")
-        found = survey_workers(host, worker_ids)
+            recovered = go_on(this, worker_ids, here=renewals == "here", host_name=host)
+        found = survey_workers(this, worker_ids)
         managed = [finding for finding in found.findings if finding.worker.managed]
-        due, failed = _due_among(host, managed)
-        _release_late(host, [finding for finding in managed if finding not in due])
+        due, failed = _due_among(this, managed)
+        _release_late(this, [finding for finding in managed if finding not in due])
         with signals_heard():
-            swept = recovered + failed + _act(host, due, here=renewals == "here")
+            swept = recovered + failed + _act(this, due, here=renewals == "here", host_name=host)
+        this.ledger.stamp(SWEPT, at=this.now())
+        if worker_ids is None:
+            show_fleet(host, found, {entry.worker_id for entry in swept})
     swept += [_failed(one.worker_id, one.detail) for one in found.unexamined]
     acted = ", ".join(f"{entry.worker_id}: {entry.outcome}" for entry in swept) or "nothing to do"
     handled = {entry.worker_id for entry in swept}
@@ -103,14 +115,14 @@ def _is_due(host: Host, finding: Finding) -> bool:
         return False
 
 
-def _act(host: Host, due: list[Finding], *, here: bool) -> list[Swept]:
+def _act(host: Host, due: list[Finding], *, here: bool, host_name: str) -> list[Swept]:
     swept, renewals = [], []
     for finding in due:
         if finding.record.open_renewal is not None or finding.decision.action in (Action.RENEW, Action.START):
             renewals.append(_due(finding))
             continue
         swept.append(_act_on_one(host, finding))
-    return swept + renew_all(host, renewals, here=here)
+    return swept + renew_all(host, renewals, here=here, host_name=host_name)
 
 
 def _due(finding: Finding) -> Due:

@@ -1,0 +1,79 @@
+"""answer_worker: a human's answer to a block, from the form of the `answer` deployment or over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prefect import flow
+from prefect.client.schemas.objects import State
+from prefect.runtime import flow_run
+from prefect.states import Completed, Failed
+
+from flows.renewal import renew, state_of
+from lifecycle import answering
+from lifecycle.answering import Answered
+from lifecycle.choice import Choice
+from lifecycle.errors import LifecycleError, Misuse, RenewalInProgress
+from lifecycle.host import Host
+from lifecycle.lock import held
+from lifecycle.settings import load_settings
+from lifecycle.worker import Worker
+
+
+@flow(
+    name="answer",
+    flow_run_name="answer {worker_id}: {answer}",
+    description="Answer what waits for a human: the renewal goes on in this run, or is closed.",
+    persist_result=False,
+)
+def answer_worker(
+    worker_id: str,
+    answer: Choice,
+    why: str = "",
+    text: str = "",
+    who: str = "Prefect",
+    host: str = "",
+) -> State[Any]:
+    """Answer the block of a worker, as `afresh answer` does. A run that is retried answers nothing again.
+
+    Args:
+        worker_id: The worker whose block is answered.
+        answer: retry = the same renewal goes on from its phase. force = that, and a busy turn is ended too. synthesize = go on with a handoff made from the transcript. use-text = go on with the handoff below. dismiss = close the renewal. hold = close it and keep hands off. The last two bring a stopped worker back first.
+        why: Why, for the record.
+        text: The handoff, with use-text only.
+        who: Who answers, for the record.
+        host: The host that must be this one; empty where there is only one.
+    """  # noqa: E501 - the form shows each description as it stands
+    with Host.opened(load_settings()) as here:
+        if host not in ("", here.settings.host_name):
+            return Failed(name="Refused", message=f"{worker_id} is to be answered on {host}; this is another host")
+        try:
+            worker = here.worker(worker_id)
+            with held(here.paths(worker).lock, worker_id=worker_id):
+                answered = _answered(here, worker, answer, who=who, why=why, text=text)
+                if answered is not None and not answered.goes_on:
+                    return Completed(name="Answered", message=answered.message)
+                forced = answer is Choice.FORCE
+                return state_of(renew(here, worker, forced=forced, by_hand=True, why=why or answer.value))
+        except (Misuse, RenewalInProgress) as error:
+            return Failed(name="Refused", message=error.detail)
+        except LifecycleError as error:
+            return Failed(message=error.detail)
+
+
+def _answered(here: Host, worker: Worker, choice: Choice, *, who: str, why: str, text: str) -> Answered | None:
+    """What the answer did; None where this run has given it before, so that only its renewal goes on.
+
+    So a block that came later is not answered by an old run that somebody retries.
+    """
+    if choice is not Choice.USE_TEXT and text.strip():
+        msg = f"{worker.worker_id}: a text goes with use-text and with no other answer"
+        raise Misuse(msg, worker_id=worker.worker_id)
+    given = f"answered-by:{flow_run.id}"
+    if flow_run.id and not here.ledger.is_first_notice(worker.worker_id, given, at=here.now()):
+        return None
+    try:
+        return answering.answer(here, worker, choice, who=who, why=why, text=text or None)
+    except Misuse:
+        here.ledger.forget_notices(worker.worker_id, passing=[given])
+        raise
