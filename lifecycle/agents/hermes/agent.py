@@ -6,8 +6,20 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lifecycle.agents.hermes import accounts, checkup, digest, face, launching, past, sending, transcript, turn
+from lifecycle.agents.hermes import (
+    accounts,
+    checkup,
+    conversation,
+    digest,
+    face,
+    launching,
+    past,
+    sending,
+    transcript,
+    turn,
+)
 from lifecycle.agents.hermes.reading import ContextReader
+from lifecycle.conversation import Conversation
 from lifecycle.launch import LaunchSpec
 from lifecycle.past import PastMessage, PastSession
 from lifecycle.processes import Process, ProcessId

@@ -76,9 +76,9 @@ def _generations(state: State, session: Session, sent: SentRow) -> list[list[Mes
         rows = read_messages(state, "messages.session_id = ? AND messages.id >= ?", link, sent.row_id)
         rows = [row for row in rows if row.live or row.archived]
         earlier = state.rows("SELECT timestamp FROM messages WHERE session_id = ? AND id < ?", link, sent.row_id)
-        rewritten = rewritten(rows, {at for (at,) in earlier})
+        marks = rewritten(rows, {at for (at,) in earlier})
         for index, row in enumerate(rows):
-            if index == 0 or (rewritten[index] and not rewritten[index - 1]):
+            if index == 0 or (marks[index] and not marks[index - 1]):
                 generations.append([])
             generations[-1].append(row)
     return generations
