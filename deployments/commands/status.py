@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -35,28 +35,28 @@ def status(
         msg = "--watch shows again and again, --json prints one document: choose one"
         raise Misuse(msg)
     with host_here(quiet=True) as host:
-        while True:
-            rows = read(host, workers)
-            if as_json:
-                print_json(rows)
-                return
-            if not watch:
-                show(host, rows)
-                return
-            _redraw(page(host, rows, page_width()))
-            host.clock.sleep(WATCH_EVERY)
+        if watch:
+            _watch(host, workers)
+        rows = read(host, workers)
+        if as_json:
+            print_json(rows)
+        else:
+            show(host, rows)
+
+
+def _watch(host: Host, workers: list[str] | None) -> NoReturn:
+    """Until Ctrl-C: the live view on a terminal, page after page where a program reads."""
+    if sys.stdout.isatty():
+        from deployments import live
+
+        live.watch(lambda: read(host, workers), now=host.now, wait=lambda: host.clock.sleep(WATCH_EVERY))
+    while True:
+        say("\n".join((*page(host, read(host, workers), page_width()), "")))
+        host.clock.sleep(WATCH_EVERY)
 
 
 def show(host: Host, rows: list[WorkerStatus]) -> None:
     say("\n".join(page(host, rows, page_width())))
-
-
-def _redraw(lines: list[str]) -> None:
-    if sys.stdout.isatty():
-        # Home, each line to its end, the rest of the screen: without the flicker of clearing first.
-        say("\x1b[H" + "".join(f"{line}\x1b[K\n" for line in lines) + "\x1b[J")
-    else:
-        say("\n".join((*lines, "")))
 
 
 def read(host: Host, worker_ids: list[str] | None) -> list[WorkerStatus]:
