@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from lifecycle.decision import Action
 from lifecycle.errors import LifecycleError
@@ -14,13 +15,14 @@ from lifecycle.worker import Worker
 
 
 class Plan(Value):
-    """One action and why; *obstacle* is what would end it in a block at once."""
+    """One action and why; *obstacle* is what would end it in a block at once, *error* why nothing can be planned."""
 
     worker_id: str
     generation: int
     action: Action
     reason: str
     obstacle: str = ""
+    error: str = ""
 
     @property
     def words(self) -> str:
@@ -45,6 +47,20 @@ def plan(host: Host, worker: Worker, *, by_hand: bool, forced: bool = False) -> 
     return Plan(
         worker_id=worker.worker_id, generation=record.generation, action=action, reason=reason, obstacle=obstacle
     )
+
+
+def plans(host: Host, workers: Iterable[Worker]) -> list[Plan]:
+    """What a sweep would do. A worker of which nothing can be said has a plan with the error; no other pays for it."""
+    return [_plan_or_error(host, worker) for worker in workers]
+
+
+def _plan_or_error(host: Host, worker: Worker) -> Plan:
+    try:
+        return plan(host, worker, by_hand=False)
+    except LifecycleError as error:
+        return Plan(
+            worker_id=worker.worker_id, generation=0, action=Action.NONE, reason=error.detail, error=error.detail
+        )
 
 
 def _obstacle(host: Host, worker: Worker) -> str:

@@ -109,6 +109,11 @@ def end(
     return tuple(_wait_for(left, _KILLED_IN, clock))
 
 
+def outlived(identities: Iterable[ProcessId], span: timedelta, clock: Clock) -> tuple[ProcessId, ...]:
+    """Those still alive after *span*; returns at once when none is."""
+    return tuple(_wait_for(list(identities), span, clock))
+
+
 def boot_id() -> str:
     """Names this run of the host: it changes with every boot."""
     try:

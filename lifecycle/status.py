@@ -8,10 +8,14 @@ from typing import Literal
 
 from lifecycle.advice import recommended_action
 from lifecycle.billed import Billed
+from lifecycle.decision import Action, Decision
+from lifecycle.errors import LedgerError, LifecycleError
 from lifecycle.host import Host
 from lifecycle.policy import Limits
+from lifecycle.reading import ContextReading
 from lifecycle.record import WorkerRecord
-from lifecycle.survey import Finding, examine
+from lifecycle.screen import PaneLook, PaneState
+from lifecycle.survey import Finding, examine, known_records
 from lifecycle.value import Value
 from lifecycle.worker import Worker
 
@@ -87,8 +91,36 @@ def status_of(host: Host, worker: Worker, record: WorkerRecord | None = None) ->
 
 
 def statuses(host: Host, workers: tuple[Worker, ...]) -> list[WorkerStatus]:
-    records = host.ledger.records(worker.worker_id for worker in workers)
-    return [status_of(host, worker, records[worker.worker_id]) for worker in workers]
+    """A row each. A worker of which nothing can be said has one with the `error`, and no other worker pays for it."""
+    records = known_records(host, workers)
+    return [_row(host, worker, records.get(worker.worker_id)) for worker in workers]
+
+
+def _row(host: Host, worker: Worker, record: WorkerRecord | None) -> WorkerStatus:
+    try:
+        return status_of(host, worker, record)
+    except LifecycleError as error:
+        return described(host, _unexamined(host, worker, record, error.detail))
+
+
+def _unexamined(host: Host, worker: Worker, record: WorkerRecord | None, why: str) -> Finding:
+    """What is left to say of a worker that cannot be examined: its context and its pane are unknown."""
+    now = host.now()
+    if record is None:
+        try:
+            record = host.ledger.record(worker.worker_id)
+        except LedgerError:
+            record = WorkerRecord(worker_id=worker.worker_id)
+    return Finding(
+        worker_id=worker.worker_id,
+        worker=worker,
+        reading=ContextReading(worker_id=worker.worker_id, at=now, error=why),
+        pane=PaneLook(state=PaneState.UNKNOWN),
+        turn=None,
+        record=record,
+        decision=Decision(action=Action.NONE, reason=why),
+        at=now,
+    )
 
 
 def described(host: Host, finding: Finding) -> WorkerStatus:

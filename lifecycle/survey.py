@@ -150,7 +150,7 @@ def survey(host: Host, workers: Iterable[Worker]) -> Survey:
 
 def _examine_all(host: Host, workers: list[Worker]) -> Survey:
     findings, unexamined = [], []
-    records = _records(host, workers)
+    records = known_records(host, workers)
     for worker in workers:
         try:
             findings.append(examine(host, worker, record=records.get(worker.worker_id)))
@@ -160,7 +160,7 @@ def _examine_all(host: Host, workers: list[Worker]) -> Survey:
     return Survey(findings=tuple(findings), unexamined=tuple(unexamined))
 
 
-def _records(host: Host, workers: list[Worker]) -> dict[str, WorkerRecord]:
+def known_records(host: Host, workers: list[Worker]) -> dict[str, WorkerRecord]:
     """The records in one go; none where one of them cannot be read, so that each is read by itself."""
     try:
         return host.ledger.records(worker.worker_id for worker in workers)

@@ -194,30 +194,35 @@ def _seconds(renewal: Renewal) -> dict[str, float]:
 
 
 def _show_plans(worker_ids: list[str] | None, *, by_hand: bool, forced: bool, as_json: bool) -> int:
-    from lifecycle.planning import plan
+    from lifecycle.planning import plan, plans
 
     with host_here(quiet=True) as host:
         chosen = [host.worker(worker_id) for worker_id in worker_ids] if worker_ids else host.workers()
-        plans = [plan(host, worker, by_hand=by_hand, forced=forced) for worker in chosen if worker.managed]
+        managed = [worker for worker in chosen if worker.managed]
+        if by_hand:
+            found = [plan(host, worker, by_hand=True, forced=forced) for worker in managed]
+        else:
+            found = plans(host, managed)
     entries = [
         Handled(
             worker_id=one.worker_id,
             action=one.action.value,
-            outcome="none",
+            outcome="failed" if one.error else "none",
             reason=one.words,
             generation=one.generation,
         )
-        for one in plans
+        for one in found
     ]
+    code = FAILED if any(one.error for one in found) else DONE
     if as_json:
         print_json(entries[0] if by_hand else entries)
-        return DONE
+        return code
     rows = [(one.worker_id, "nothing" if one.action == "none" else one.action, one.reason) for one in entries]
     for line in aligned(rows, page_width()):
         say(line)
     if not entries:
         say("no managed workers")
-    return DONE
+    return code
 
 
 def print_handled(handled: list[Handled], *, single: bool, as_json: bool) -> None:

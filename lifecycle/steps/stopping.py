@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from lifecycle.elsewhere import has_ended, living_elsewhere
 from lifecycle.errors import BusyTooLong, HandoffOutdated, Interfered, LaunchUnknown, NotNow, NotStopped
 from lifecycle.failed_turn import refuse_in_trouble
 from lifecycle.host import Host
 from lifecycle.idle import wait_idle
 from lifecycle.input_line import GONE
-from lifecycle.processes import ProcessId, ask_to_exit, end, find, tree_of
+from lifecycle.processes import ProcessId, ask_to_exit, end, find, outlived, tree_of
 from lifecycle.renewal import Phase, Renewal, SavedHandoff, StoppedSession
 from lifecycle.screen import PaneLook
 from lifecycle.steps.standing import advance, amend, standing
 from lifecycle.worker import Worker
+
+AFTER_AGENT = timedelta(seconds=3)
+"""What the agent's other processes may take behind it: the TUI's gateway closes its session in up to 1 s. Tools of the
+TUI live on, and would be waited for until the end of all deadlines."""
 
 
 def stop_worker(host: Host, worker: Worker, saved: SavedHandoff) -> StoppedSession:
@@ -141,5 +147,8 @@ def _end(host: Host, worker: Worker, renewal: Renewal) -> tuple[ProcessId, ...]:
     # Children that the agent started while it was ending are its processes too.
     grown = {process.identity for identity in alive for process in tree_of(identity.pid)}
     everything = tuple(dict.fromkeys((*renewal.stopping, *grown)))
-    ask_to_exit(host.agent(worker).asked_first(everything))
-    return end(everything, term_after=deadlines.exit, kill_after=deadlines.term, clock=host.clock)
+    agent = host.agent(worker).asked_first(everything)
+    ask_to_exit(agent)
+    hangs = outlived(agent, deadlines.exit, host.clock)
+    grace = timedelta(0) if hangs else min(deadlines.exit, AFTER_AGENT)
+    return end(everything, term_after=grace, kill_after=deadlines.term, clock=host.clock)

@@ -291,6 +291,22 @@ def test_processes_that_ignore_signals_are_killed_and_no_second_agent_starts_bef
     assert max(len(agents) for agents in alive) == 1, "never two of one worker"
 
 
+def test_a_tool_that_outlives_its_agent_is_ended_right_behind_it(scene: Scene) -> None:
+    scene.stage.stop()
+    scene.stage.start(child="stray")
+    scene.stage.wait_ready(10)
+    scene.stage.fill(70_000)
+    tool = int((scene.stage.profile / "child.pid").read_text())
+    scene.configure(deadlines={"exit": 90})
+    scene.stage.behave(child="none")
+
+    assert scene.renew().name == "Renewed"
+
+    times = scene.renewal.phase_times
+    assert has_ended(tool)
+    assert (times["stopped"] - times["stopping"]).total_seconds() < 60
+
+
 def test_a_second_window_survives_the_renewal(scene: Scene) -> None:
     scene.stage.ground.tmux("new-window", "-t", f"={scene.stage.session}:", "-n", "notes", "sleep 600")
     assert scene.stage.format("#{window_name}") == "notes", "it is in front"

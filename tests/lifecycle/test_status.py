@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
@@ -10,6 +12,7 @@ from lifecycle.blocked import waiting
 from lifecycle.decision import Action, Decision
 from lifecycle.ending import block_outright
 from lifecycle.host import Host
+from lifecycle.planning import plans
 from lifecycle.record import WorkerRecord
 from lifecycle.status import WorkerStatus, lifecycle_state, status_of, statuses
 from lifecycle.survey import Finding, examine, survey
@@ -171,3 +174,28 @@ def test_a_context_that_cannot_be_read_is_shown_by_its_last_good_figure_and_its_
     line = next(line for line in page(host, [found], None) if line.startswith("swarm1"))
     assert "70,000" in line
     assert " ago" in line
+
+
+def test_a_worker_of_which_nothing_can_be_said_costs_no_other_one_its_row(stage: Stage) -> None:
+    stage.fill(40_000)
+    stage.another("swarm3")
+    clash = {"*": {"soft": 65_000}}
+    workers = {
+        "swarm1": {"policy": {"handoff": 62_000}},
+        "swarm2": {"cwd": stage.cwd, "command": stage.command},
+        "swarm3": {"cwd": stage.cwd, "command": stage.command},
+    }
+    with host_of(stage, models=clash, workers=workers) as host:
+        host.ledger.remember("swarm2", generation=2)
+        with closing(sqlite3.connect(host.ledger.path)) as db, db:
+            db.execute("update workers set doc = '{' where worker_id = 'swarm2'")
+
+        rows = {one.worker_id: one for one in statuses(host, host.workers())}
+        planned = {one.worker_id: one for one in plans(host, host.workers())}
+
+    assert "policy of worker swarm1: limits must rise" in (rows["swarm1"].error or "")
+    assert "the stored WorkerRecord swarm2 cannot be read" in (rows["swarm2"].error or "")
+    for name in ("swarm1", "swarm2"):
+        assert (rows[name].context_state, rows[name].accepting_work) == ("unknown", False)
+        assert rows[name].why == rows[name].error == planned[name].error
+    assert (rows["swarm3"].error, planned["swarm3"].error) == (None, "")
