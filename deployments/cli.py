@@ -24,7 +24,6 @@ app = typer.Typer(
     help="Renew long-lived AI-agent workers: handoff, clean session, proof that they work again.",
     epilog=EXIT_CODES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )

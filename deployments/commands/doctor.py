@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deployments.commands.options import AsJson, host_here
+from deployments.commands.options import AsJson, host_here, known_workers
 from deployments.output import DONE, FAILED, indented, page_width, print_json, say
 from lifecycle.remark import Remark, advice, fine, trouble
 
@@ -23,7 +23,13 @@ def add_to(app: typer.Typer) -> None:
 
 def doctor(
     worker: Annotated[
-        str | None, typer.Argument(metavar="[WORKER]", help="Only this worker (default: all).", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="[WORKER]",
+            help="Only this worker (default: all).",
+            show_default=False,
+            autocompletion=known_workers,
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> int:

@@ -15,11 +15,29 @@ from lifecycle.errors import ConfigurationError
 if TYPE_CHECKING:
     from lifecycle.host import Host
 
+
+def known_workers() -> list[str]:
+    """Worker ids for the shell to complete; none where the configuration cannot be read."""
+    from lifecycle.errors import LifecycleError
+    from lifecycle.roster import load_workers
+    from lifecycle.settings import load_settings
+
+    try:
+        return [worker.worker_id for worker in load_workers(load_settings()) if worker.managed]
+    except LifecycleError:
+        return []
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else on standard output.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done; do, send and record nothing.")]
-WorkerId = Annotated[str, typer.Argument(metavar="WORKER", help="Worker id.", show_default=False)]
+WorkerId = Annotated[
+    str, typer.Argument(metavar="WORKER", help="Worker id.", show_default=False, autocompletion=known_workers)
+]
 WorkerIds = Annotated[
-    list[str] | None, typer.Argument(metavar="[WORKER]...", help="Worker ids (default: all).", show_default=False)
+    list[str] | None,
+    typer.Argument(
+        metavar="[WORKER]...", help="Worker ids (default: all).", show_default=False, autocompletion=known_workers
+    ),
 ]
 Why = Annotated[str, typer.Option(help="Why, for the record.", show_default=False)]
 

@@ -14,7 +14,7 @@ from tests.deployments.conftest import COMMAND, REPOSITORY, Operator
 
 COMMANDS = [
     "status", "renew", "sweep", "recover", "blocked", "answer", "enable", "disable", "hold", "release", "start",
-    "adopt", "events", "serve", "demo", "handoff", "checkpoint",
+    "adopt", "events", "serve", "doctor", "demo", "handoff", "checkpoint",
 ]  # fmt: skip
 
 
@@ -253,3 +253,42 @@ def test_a_command_that_runs_no_flow_loads_no_prefect(running: Operator, argumen
     assert "prefect" not in loaded
     if words[0] in ("--help", "checkpoint"):
         assert {"libtmux", "sqlite_utils", "psutil", "ruamel", "tiktoken", "rich", "asyncio"} & loaded == set()
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("afresh reco", ["recover"]),
+        ("afresh renew sw", ["swarm1"]),
+        ("afresh doctor sw", ["swarm1"]),
+        ("afresh renew --fo", ["--force"]),
+        ("afresh renew x", []),
+    ],
+)
+def test_bash_completes_commands_options_and_workers(afresh: Operator, typed: str, offered: list[str]) -> None:
+    script = afresh.process("--show-completion", "bash").out
+    words = typed.split()
+    asked = f"{script}\nCOMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _afresh_completion afresh; echo ${{COMPREPLY[*]}}"
+    program = afresh.stage.root / "bin" / "afresh"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f'#!/bin/sh\ncd {REPOSITORY} && exec {" ".join(COMMAND)} "$@"\n')
+    program.chmod(0o755)
+
+    done = subprocess.run(
+        ["bash", "-c", asked],
+        env=afresh.environment(PATH=f"{program.parent}:{os.environ['PATH']}"),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+
+    assert done.stdout.split() == offered, done.stderr
+
+
+def test_a_broken_configuration_completes_no_worker_and_prints_nothing_else(afresh: Operator) -> None:
+    afresh.toml.write_text("not toml [")
+
+    done = afresh.process(_AFRESH_COMPLETE="complete_bash", COMP_WORDS="afresh renew s", COMP_CWORD="2")
+
+    assert (done.out.strip(), done.err) == ("", "")
