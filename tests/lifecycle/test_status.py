@@ -179,9 +179,9 @@ def test_a_context_that_cannot_be_read_is_shown_by_its_last_good_figure_and_its_
 def test_a_worker_of_which_nothing_can_be_said_costs_no_other_one_its_row(stage: Stage) -> None:
     stage.fill(40_000)
     stage.another("swarm3")
-    clash = {"*": {"soft": 65_000}}
+    clash = {"*": {"soft": 45_000}}
     workers = {
-        "swarm1": {"policy": {"handoff": 62_000}},
+        "swarm1": {"policy": {"handoff": 44_000}},
         "swarm2": {"cwd": stage.cwd, "command": stage.command},
         "swarm3": {"cwd": stage.cwd, "command": stage.command},
     }
