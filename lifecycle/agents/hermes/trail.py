@@ -1,0 +1,158 @@
+"""What the worker did in its whole conversation, from the rows of state.db."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from lifecycle.agents.hermes.database import State, open_state
+from lifecycle.agents.hermes.message import live_condition, plain_text
+from lifecycle.agents.hermes.session import Session, chain, current_session, find, tip
+from lifecycle.agents.hermes.tool_use import (
+    ToolUse,
+    command_of,
+    files_of,
+    large_result_of,
+    open_call_of,
+    todos_of,
+)
+from lifecycle.collected import TouchedFile
+from lifecycle.trail import LargeResult, LargeRule, Trail
+
+_COUNTED_ANEW = re.compile(r"\D{0,12}\d{1,4}")
+"""Call ids of models that number their calls anew in every turn: they name no call by themselves."""
+
+
+def trail(profile: Path, worker_id: str, *, session_id: str | None, since: datetime | None, large: LargeRule) -> Trail:
+    """The trail of *session_id* and of what compactions closed before it; without one, of the current session.
+
+    The results that *large* names come with it.
+
+    Raises:
+        ContextUnreadable
+    """
+    with open_state(profile, worker_id) as state:
+        if state is None:
+            return Trail()
+        named = find(state, session_id) if session_id else None
+        session = tip(state, named) if named is not None else current_session(state, since)
+        if session is None:
+            return Trail()
+        sessions = chain(state, session)
+        uses = _uses(state, sessions)
+        cwd = _cwd(state, sessions)
+    lists = [found for use in uses if (found := todos_of(use)) is not None]
+    return Trail(
+        cwd=cwd,
+        sessions=tuple(link.session_id for link in sessions),
+        files=_files(uses),
+        commands=tuple(command for use in uses if (command := command_of(use)) is not None),
+        todos=lists[-1] if lists else (),
+        interrupted=tuple(call for use in uses if (call := open_call_of(use)) is not None),
+        large=_large(uses, large),
+    )
+
+
+def _uses(state: State, sessions: list[Session]) -> list[ToolUse]:
+    """Every tool call of the conversation once, in its order; of the copies that compactions made, the first."""
+    found: list[ToolUse] = []
+    newest: dict[str, int] = {}  # by call id: where a result that comes now belongs
+    archived: dict[str, int] = {}
+    for role, is_live, at, tool_calls, call_id, content in _rows(state, sessions):
+        if role == "assistant":
+            for use in _begun(tool_calls, at):
+                copy_of = archived.get(use.call_id)
+                if copy_of is not None and _is_copy(found[copy_of], use):
+                    newest[use.call_id] = copy_of
+                else:
+                    newest[use.call_id] = len(found)
+                    found.append(use)
+                if not is_live:
+                    archived[use.call_id] = newest[use.call_id]
+        elif role == "tool" and call_id in newest:
+            place = newest[call_id]
+            if found[place].outcome is None:
+                found[place] = found[place].model_copy(update={"outcome": plain_text(content)})
+    return found
+
+
+def _is_copy(use: ToolUse, other: ToolUse) -> bool:
+    """Whether a row behind a compaction shows a call again. Its arguments may have been cut short by it."""
+    if use.tool != other.tool:
+        return False
+    return use.arguments == other.arguments or not _COUNTED_ANEW.fullmatch(use.call_id)
+
+
+def _rows(state: State, sessions: list[Session]) -> Iterator[tuple[Any, ...]]:
+    """Live rows and those that were compacted away. A session that a compaction closed has only such."""
+    names = ("tool_calls", "tool_call_id", "content")
+    columns = ", ".join(state.column("messages", name, "NULL") for name in names)
+    live = live_condition(state)
+    kept = "coalesce(messages.compacted, 0) <> 0" if "compacted" in state.columns("messages") else "0"
+    sql = (
+        f"SELECT messages.role, {live}, messages.timestamp, {columns} FROM messages "  # noqa: S608 - names of our own
+        f"WHERE messages.session_id = ? AND messages.role IN ('assistant', 'tool') AND ({live} OR {kept}) "
+        "ORDER BY messages.id"
+    )
+    for session in sessions:
+        is_last = session is sessions[-1]
+        for role, is_live, *rest in state.rows(sql, session.session_id):
+            yield (role, bool(is_live) and is_last, *rest)
+
+
+def _begun(tool_calls: str | None, at: float) -> Iterator[ToolUse]:
+    try:
+        entries: Any = json.loads(tool_calls or "[]")
+    except (ValueError, RecursionError):
+        return
+    for entry in entries if isinstance(entries, list) else []:
+        function = entry.get("function") if isinstance(entry, dict) else None
+        if isinstance(function, dict):
+            given = function.get("arguments")
+            arguments = given if isinstance(given, str) else json.dumps(given or {})
+            yield ToolUse(
+                call_id=str(entry.get("id")),
+                tool=_encodable(str(function.get("name"))),
+                arguments=_encodable(arguments),
+                at=at,
+            )
+
+
+def _files(uses: Iterable[ToolUse]) -> tuple[TouchedFile, ...]:
+    """Each file once, in the order in which they were touched last."""
+    found: dict[str, TouchedFile] = {}
+    for use in uses:
+        act, paths = files_of(use) or ("read", ())
+        for path in paths:
+            before = found.pop(path, None)
+            acts = dict.fromkeys((*(before.acts if before else ()), act))
+            times = before.times + 1 if before else 1
+            found[path] = TouchedFile(path=path, acts=tuple(acts), times=times, last=use.moment)
+    return tuple(found.values())
+
+
+def _large(uses: Iterable[ToolUse], over: int, most: int) -> tuple[LargeResult, ...]:
+    large = [
+        (len(use.outcome), place, use) for place, use in enumerate(uses) if use.outcome and len(use.outcome) > over
+    ]
+    largest = sorted(large, key=lambda one: (-one[0], one[1]))[:most]
+    return tuple(large_result_of(use) for _, _, use in sorted(largest, key=lambda one: one[1]))
+
+
+def _cwd(state: State, sessions: list[Session]) -> str | None:
+    if "cwd" not in state.columns("sessions"):
+        return None
+    for session in reversed(sessions):
+        row = state.first("SELECT cwd FROM sessions WHERE id = ?", session.session_id)
+        if row and row[0]:
+            return str(row[0])
+    return None
+
+
+def _encodable(text: str) -> str:
+    """*text* without the half surrogate pairs that JSON can hold and UTF-8 cannot."""
+    return text.encode("utf-8", "replace").decode()
