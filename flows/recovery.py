@@ -6,13 +6,14 @@ from typing import Any, Literal
 
 from prefect import flow
 from prefect.client.schemas.objects import State
-from prefect.states import Completed
+from prefect.states import Completed, Failed
 
+from flows.hosting import host_of_run
 from flows.runs import Due, Swept, renew_all
 from lifecycle.decision import Action
+from lifecycle.errors import OtherHost
 from lifecycle.host import Host
 from lifecycle.recovering import interrupted
-from lifecycle.settings import load_settings
 from lifecycle.shield import signals_heard
 
 
@@ -22,15 +23,24 @@ from lifecycle.shield import signals_heard
     description="Go on with the renewals whose flow run died.",
     persist_result=False,
 )
-def recover_renewals(worker_ids: list[str] | None = None, renewals: Literal["runs", "here"] = "runs") -> State[Any]:
-    """Go on with each interrupted renewal from its phase. *renewals*: as runs of the `renew` deployment, or `here`."""
-    with Host.opened(load_settings()) as host, signals_heard():
-        found = go_on(host, worker_ids, here=renewals == "here")
+def recover_renewals(
+    worker_ids: list[str] | None = None, renewals: Literal["runs", "here"] = "runs", host: str = ""
+) -> State[Any]:
+    """Go on with each interrupted renewal from its phase. *renewals*: as runs of the `renew` deployment, or `here`.
+
+    *host* must be this one, where it is named.
+    """
+    with host_of_run() as this, signals_heard():
+        try:
+            this.must_be(host)
+        except OtherHost as error:
+            return Failed(name="Refused", message=error.detail)
+        found = go_on(this, worker_ids, here=renewals == "here", host_name=host)
     words = ", ".join(f"{entry.worker_id}: {entry.outcome}" for entry in found) or "nothing was interrupted"
     return Completed(message=words, data=[entry.model_dump() for entry in found])
 
 
-def go_on(host: Host, worker_ids: list[str] | None, *, here: bool) -> list[Swept]:
+def go_on(host: Host, worker_ids: list[str] | None, *, here: bool, host_name: str = "") -> list[Swept]:
     """Take up every interrupted renewal that may go on. Called twice it begins nothing twice."""
     due = [
         Due(
@@ -42,4 +52,4 @@ def go_on(host: Host, worker_ids: list[str] | None, *, here: bool) -> list[Swept
         for one in interrupted(host, worker_ids)
         if one.goes_on
     ]
-    return renew_all(host, due, here=here)
+    return renew_all(host, due, here=here, host_name=host_name)

@@ -11,6 +11,7 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
+from flows.hosting import host_of_run
 from lifecycle.decision import Action
 from lifecycle.ending import block, close
 from lifecycle.errors import ApiFailure, LifecycleError, Misuse, NotNow, ParksHere, RenewalInProgress
@@ -19,7 +20,6 @@ from lifecycle.lock import held, one_of
 from lifecycle.parking import is_hopeless, park, resting
 from lifecycle.redaction import redact
 from lifecycle.renewal import Blocked, End, OpenedRenewal, Outcome, Parked, Renewal, Renewed, Spared, Stored
-from lifecycle.settings import load_settings
 from lifecycle.waiting import DeadlinePassed, wait_until
 from lifecycle.worker import Worker
 from tasks.handoff import detect_context_pressure, parse_checkpoint, persist_handoff, request_handoff
@@ -41,17 +41,20 @@ def renew_worker(
     why: str = "",
     asked_by: Literal["operator", "sweep"] = "operator",
     asked_at: datetime | None = None,
+    host: str = "",
 ) -> State[Any]:
     """Renew *worker_id*. An operator's order is consent; a sweep's needs `automatic`. *force* also ends a busy turn.
 
     *asked_at* is when the order was given, if that was before the run was scheduled. Of orders that cross, one is done.
+    *host* must be this one, where it is named.
     """
     ordered = asked_at or flow_run.scheduled_start_time
-    with Host.opened(load_settings()) as host:
+    with host_of_run() as this:
         try:
-            worker = host.worker(worker_id)
-            with held(host.paths(worker).lock, worker_id=worker_id):
-                outcome = renew(host, worker, forced=force, by_hand=asked_by == "operator", why=why, asked_at=ordered)
+            this.must_be(host)
+            worker = this.worker(worker_id)
+            with held(this.paths(worker).lock, worker_id=worker_id):
+                outcome = renew(this, worker, forced=force, by_hand=asked_by == "operator", why=why, asked_at=ordered)
         except Misuse as error:
             return Failed(name="Refused", message=error.detail)
         except RenewalInProgress as error:

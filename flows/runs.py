@@ -15,7 +15,11 @@ from lifecycle.decision import Action
 from lifecycle.host import Host
 from lifecycle.value import Value
 
-RENEW_DEPLOYMENT = "renew/renew"
+
+def deployment_of(flow: str, host_name: str) -> str:
+    """The deployment of *flow* on a host with a work pool of its own; that of `afresh serve` without a name."""
+    return f"{flow}/{flow}-{host_name}" if host_name else f"{flow}/{flow}"
+
 
 Outcome = Literal["renewed", "spared", "blocked", "parked", "requested", "none", "failed"]
 
@@ -53,10 +57,13 @@ class Swept(Value):
     renewal_id: str | None = None
 
 
-def renew_all(host: Host, due: Sequence[Due], *, here: bool) -> list[Swept]:
-    """Run each renewal: *here* and wait for all, at most so many at once as the host has places; or start runs."""
+def renew_all(host: Host, due: Sequence[Due], *, here: bool, host_name: str = "") -> list[Swept]:
+    """Run each renewal: *here* and wait for all, at most so many at once as the host has places; or start runs.
+
+    *host_name* names the host whose work pool the runs are for; without one they are for `afresh serve`.
+    """
     if not here:
-        return [_started(host, one) for one in due]
+        return [_started(host, one, host_name) for one in due]
     if len(due) < 2:
         return [_renewed(one) for one in due]
     with ThreadPoolExecutor(max_workers=host.settings.max_parallel_renewals) as pool:
@@ -64,20 +71,23 @@ def renew_all(host: Host, due: Sequence[Due], *, here: bool) -> list[Swept]:
         return [future.result() for future in running]
 
 
-def _started(host: Host, due: Due) -> Swept:
+def _started(host: Host, due: Due, host_name: str) -> Swept:
     """Start a run, unless the last one of this occasion has not ended: sweeps pile up none while one waits its turn."""
     key = f"{due.worker_id}:{due.occasion}:{host.now():%Y%m%d%H}"
-    run = _run_of(key, due)
+    run = _run_of(key, due, host_name)
     while run.state is not None and run.state.is_final():
-        run = _run_of(f"{key}:{run.id}", due)
+        run = _run_of(f"{key}:{run.id}", due, host_name)
     host.event("renewal.started", host.worker(due.worker_id), flow_run_id=str(run.id))
     return Swept(worker_id=due.worker_id, action=due.action, outcome="requested", reason=due.reason)
 
 
-def _run_of(key: str, due: Due) -> FlowRun:
+def _run_of(key: str, due: Due, host_name: str) -> FlowRun:
     """The run of the `renew` deployment that has this key; a new one where none has."""
     parameters = {"worker_id": due.worker_id, "why": due.reason, "asked_by": "sweep"}
-    run = run_deployment(RENEW_DEPLOYMENT, parameters=parameters, timeout=0, idempotency_key=key, as_subflow=False)
+    if host_name:
+        parameters["host"] = host_name
+    name = deployment_of("renew", host_name)
+    run = run_deployment(name, parameters=parameters, timeout=0, idempotency_key=key, as_subflow=False)
     return cast("FlowRun", run)  # typed as it is for callers that await it
 
 

@@ -62,7 +62,7 @@ def sweep_workers(
             swept = recovered + failed + _act(this, due, here=renewals == "here", host_name=host)
         this.ledger.stamp(SWEPT, at=this.now())
         if worker_ids is None:
-            show_fleet(host, found, {entry.worker_id for entry in swept})
+            show_fleet(this, found, {entry.worker_id for entry in swept})
     swept += [_failed(one.worker_id, one.detail) for one in found.unexamined]
     acted = ", ".join(f"{entry.worker_id}: {entry.outcome}" for entry in swept) or "nothing to do"
     handled = {entry.worker_id for entry in swept}

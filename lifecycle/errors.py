@@ -6,6 +6,7 @@ LifecycleError                 has .worker_id, a stable .reason, a sentence, .ev
     RosterError                swarm.yaml
     InvalidWorkerId            not a worker id
     UnknownWorker              a well-formed id that no one declared
+    OtherHost                  a run that is meant for another host
   PassingFault                 likely gone at the next try: the only kind that a task is tried again for
     TerminalError              tmux refused
     ContextUnreadable          the agent's records cannot be read
@@ -13,6 +14,9 @@ LifecycleError                 has .worker_id, a stable .reason, a sentence, .ev
   ParksHere                    the agent's provider fails or limits it: the renewal waits until a stored time
   RenewalInProgress            another process holds this worker
   LedgerError                  the ledger cannot be read or written
+  ArchiveIndexError            the archive cannot be searched; nothing else depends on its index
+  GitRefused                   git is missing, says no, or takes too long
+  ArtifactMissing              no kept result has this handle
   TextNotSendable              the agent's face would run, complete or swallow the text
   MemoryNotWritten             a memory event of the swarm cannot be written
   StopsHere                    ends a renewal in a block; the reason is the block's
@@ -89,6 +93,12 @@ class UnknownWorker(Misuse):
     reason = "unknown_worker"
 
 
+class OtherHost(Misuse):
+    """A run that is meant for another host; nothing here was looked at."""
+
+    reason = "other_host"
+
+
 class PassingFault(LifecycleError):
     """The same call may go through later: no side effect yet, or one that a second run finds."""
 
@@ -105,6 +115,24 @@ class LedgerError(LifecycleError):
     """The ledger cannot be read or written."""
 
     reason = "ledger"
+
+
+class ArchiveIndexError(LifecycleError):
+    """The archive's index cannot be made or read. It is derived, and may be deleted."""
+
+    reason = "archive_index"
+
+
+class GitRefused(LifecycleError):
+    """git is missing, says no, or takes too long. Of what was begun nothing can be seen."""
+
+    reason = "git"
+
+
+class ArtifactMissing(LifecycleError):
+    """No kept result has this handle, or its file is not what was kept."""
+
+    reason = "artifact_missing"
 
 
 class TerminalError(PassingFault):

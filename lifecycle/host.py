@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from lifecycle.agents import Agent
 from lifecycle.agents.kinds import agent_of_kind
 from lifecycle.breaker import Breaker
-from lifecycle.errors import ConfigurationError
+from lifecycle.errors import ConfigurationError, OtherHost
 from lifecycle.ledger import Ledger, StoredHandoff
 from lifecycle.mission import Mission, current_mission
 from lifecycle.paths import WorkerPaths, paths_of
@@ -32,6 +32,9 @@ log = logging.getLogger(__name__)
 
 Progress = Callable[[str, str], None]
 """Told what a step waits for: worker id, words. For people only; nothing is decided by it."""
+
+Announce = Callable[[Mapping[str, str]], None]
+"""Given each notification that goes out, as the sinks get it."""
 
 
 class _LoggedProgress:
@@ -54,6 +57,9 @@ class Host:
         self.clock = clock or SystemClock()
         self.ledger = Ledger(settings.ledger_path)
         self.progress = progress or _LoggedProgress()
+        self.link = ""
+        """Where a person can see what is being done here; empty where nowhere."""
+        self.announce: Announce = lambda _: None
         self._down = ExitStack()
         self._terminals: dict[str | None, Terminal] = {}
 
@@ -68,6 +74,19 @@ class Host:
             yield host
         finally:
             host.ledger.close()
+
+    def must_be(self, name: str) -> None:
+        """Refuse what is meant for another host; without a name it is meant for the one it runs on.
+
+        Raises:
+            OtherHost
+        """
+        if name not in ("", self.settings.host_name):
+            msg = (
+                f"this run is for host {name}, and this is {self.settings.host_name}: nothing was touched; "
+                f"the Prefect worker here must take runs from the pool {self.settings.host_name} alone"
+            )
+            raise OtherHost(msg)
 
     @contextmanager
     def bringing_back(self) -> Iterator[None]:

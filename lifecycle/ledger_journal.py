@@ -118,6 +118,21 @@ class Journal(LedgerFile):
         found = [dict(zip(names, row, strict=True)) for row in reversed(rows)]
         return [self._validated(Event, row["event_id"], row) for row in found]
 
+    def unshown(self, *, since: datetime, limit: int = 1000) -> list[Event]:
+        """Events that no process has marked as shown, oldest first; those before *since* only once one was marked."""
+        rows = self._rows("select at from notices where worker_id = '-' and key = 'events shown'")
+        found = self.events(after=int(rows[0][0]) if rows else 0, limit=limit)
+        return found if rows else [event for event in found if event.at >= since]
+
+    def mark_shown(self, event_id: int) -> None:
+        """Everything up to *event_id* is shown."""
+        with self.transaction():
+            self._connection.execute(
+                "insert into notices (worker_id, key, at) values ('-', 'events shown', ?) "
+                "on conflict do update set at = max(cast(at as integer), cast(excluded.at as integer))",
+                (str(event_id),),
+            )
+
     def is_first_notice(self, worker_id: str, key: str, *, at: datetime) -> bool:
         """Whether *key* was not noticed of this worker yet; from now on it was."""
         with self.transaction():
@@ -134,6 +149,19 @@ class Journal(LedgerFile):
                     "delete from notices where worker_id = ?1 and substr(key || ':', 1, length(?2) + 1) = ?2 || ':'",
                     (worker_id, kind),
                 )
+
+    def stamp(self, what: str, *, at: datetime) -> None:
+        """Remember when *what* happened last on this host."""
+        with self.transaction():
+            self._connection.execute(
+                "insert or replace into notices (worker_id, key, at) values ('-', ?, ?)",
+                (f"last {what}", at.isoformat()),
+            )
+
+    def stamped(self, what: str) -> datetime | None:
+        """When *what* happened last on this host."""
+        rows = self._rows("select at from notices where worker_id = '-' and key = ?", [f"last {what}"])
+        return datetime.fromisoformat(rows[0][0]) if rows else None
 
     # Breakers
 

@@ -1,4 +1,4 @@
-"""Telling people: log, event, and the command or webhook of the configuration. Once per occurrence."""
+"""Telling people: log, event, and the command and addresses of the configuration. Once per occurrence."""
 
 from __future__ import annotations
 
@@ -43,6 +43,9 @@ def _tell(host: Host, about: str, key: str, subject: str, body: str, level: int)
     host.ledger.add_event("notice", about, at=at, key=key, subject=subject, body=told)
     headed = subject if about == HOST else f"{about}: {subject}"
     document = {"worker_id": about, "key": key, "subject": headed, "body": told, "at": at.isoformat()}
+    if host.link:
+        document["link"] = host.link
+    host.announce(document)
     for sink, failure in send(host.settings.notify, document):
         log.error("notification by %s failed: %s", sink, failure)
         host.ledger.add_event("notice.failed", about, at=host.now(), sink=sink, failure=failure)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import socket
 import stat
 import tomllib
 from collections.abc import Mapping
@@ -12,12 +14,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator
 
 from lifecycle.errors import ConfigurationError, InvalidWorkerId
 from lifecycle.policy import Deadlines, Policy
 from lifecycle.value import Value
 from lifecycle.worker import checked_worker_id
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class WorkerSettings(Value):
@@ -44,24 +48,98 @@ class WorkerSettings(Value):
 
 
 class NotifySettings(Value):
-    """Where notifications go besides log and event. The command gets one JSON document on standard input."""
+    """Where notifications go besides log and event. The command gets one JSON document on standard input.
+
+    *apprise* are addresses as Apprise takes them. *blocks* are Prefect notification blocks, `type/name`, that the
+    server's automations tell.
+    """
 
     command: tuple[str, ...] | None = None
     webhook: str | None = None
+    apprise: tuple[str, ...] = ()
+    blocks: tuple[str, ...] = ()
+
+    @field_validator("blocks")
+    @classmethod
+    def _have_type_and_name(cls, blocks: tuple[str, ...]) -> tuple[str, ...]:
+        for block in blocks:
+            if not re.fullmatch(r"[a-z0-9-]+/[a-z0-9-]+", block):
+                msg = f"{block!r} is no Prefect block: write type/name, e.g. slack-webhook/operators"
+                raise ValueError(msg)
+        return blocks
 
 
 class ServerSettings(Value):
-    """The Prefect server that `afresh serve` starts."""
+    """The Prefect server: where `afresh serve` and `afresh server` start it, and how others reach it.
+
+    *url* is the address for browsers and other hosts, without a path; *password_file* holds the password of the user
+    `afresh` and is for its owner alone; *database* is a PostgreSQL URL, else SQLite in the home.
+    """
 
     host: str = "127.0.0.1"
     port: int = Field(4200, ge=1, le=65535)
+    url: str | None = None
+    password_file: Path | None = None
+    database: SecretStr | None = None
+
+    @field_validator("url")
+    @classmethod
+    def _is_an_origin(cls, url: str | None) -> str | None:
+        if url is not None and not re.fullmatch(r"https?://[^/@\s]+/?", url):
+            msg = "no server's address: write it like http://10.0.0.5:4200, without user, password and path"
+            raise ValueError(msg)
+        return url.rstrip("/") if url else url
+
+    @field_validator("database")
+    @classmethod
+    def _is_postgresql(cls, database: SecretStr | None) -> SecretStr | None:
+        if database is not None and not database.get_secret_value().startswith("postgresql+asyncpg://"):
+            msg = "not a PostgreSQL address: it begins with postgresql+asyncpg://"
+            raise ValueError(msg)
+        return database
+
+    @property
+    def is_on_loopback(self) -> bool:
+        return self.host in ("127.0.0.1", "localhost", "::1")
+
+
+def _name_of_this_host() -> str:
+    """As Prefect takes names of pools and artifacts: small letters, digits and dashes."""
+    return re.sub(r"[^a-z0-9]+", "-", socket.gethostname().partition(".")[0].lower()).strip("-") or "host"
+
+
+class HttpSettings(Value):
+    """The HTTP API and the page. *port* is the Prefect server's plus one where none is set.
+
+    *hosts* are names by which a browser may reach it besides loopback's: those of a proxy in front of it.
+    *reads_per_minute* and *acts_per_minute* hold for each address that asks; the figures are the reference system's.
+    """
+
+    enabled: bool = True
+    host: str = "127.0.0.1"
+    port: int | None = Field(None, ge=1, le=65535)
+    hosts: tuple[str, ...] = ()
+    reads_per_minute: int = Field(60, ge=1)
+    acts_per_minute: int = Field(30, ge=1)
+
+    @field_validator("host")
+    @classmethod
+    def _is_loopback(cls, host: str) -> str:
+        if host not in LOOPBACK:
+            msg = f"{host}: only loopback is served ({', '.join(LOOPBACK)}); put a proxy with TLS in front of it"
+            raise ValueError(msg)
+        return host
 
 
 class Settings(Value):
-    """Everything that an operator can set. *path* is the file it came from, None where there is none."""
+    """Everything that an operator can set. *path* is the file it came from, None where there is none.
+
+    *host_name* names this host's work pool, deployments and artifacts; by default it is the system's.
+    """
 
     home: Path
     path: Path | None = None
+    host_name: str = Field(default_factory=_name_of_this_host, pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=63)
     hermes_root: Path
     memory_root: Path
     roster: Path | None = None
@@ -76,6 +154,7 @@ class Settings(Value):
     workers: dict[str, WorkerSettings] = {}
     notify: NotifySettings = NotifySettings()
     server: ServerSettings = ServerSettings()
+    http: HttpSettings = HttpSettings()
 
     @field_validator("workers")
     @classmethod
@@ -90,6 +169,10 @@ class Settings(Value):
     @property
     def ledger_path(self) -> Path:
         return self.home / "ledger.db"
+
+    @property
+    def http_port(self) -> int:
+        return self.http.port or self.server.port + 1
 
     def policy_of(self, worker_id: str, model: str | None = None) -> Policy:
         """The policy in force: the general one, then every model glob that matches, then the worker's own.
@@ -141,6 +224,13 @@ def load_settings(explicit: Path | None = None, environ: Mapping[str, str] = os.
     for key in ("hermes_root", "memory_root", "roster"):
         if isinstance(merged.get(key), str):
             merged[key] = _path(merged[key], environ)
+    server = merged.get("server")
+    if isinstance(server, dict):
+        if isinstance(server.get("password_file"), str):
+            server["password_file"] = _path(server["password_file"], environ)
+        if "database" in server and found is not None and found.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+            msg = f"{found}: server.database may hold a password, and others can read the file; chmod 600 it"
+            raise ConfigurationError(msg)
     workers = merged.get("workers")
     for worker in workers.values() if isinstance(workers, dict) else ():
         for key in ("profile", "cwd"):

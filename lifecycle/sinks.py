@@ -1,9 +1,10 @@
-"""Where notifications go besides log and event: the command and the webhook of the configuration."""
+"""Where notifications go besides log and event: the command, webhook and Apprise addresses of the configuration."""
 
 from __future__ import annotations
 
 import http.client
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -25,7 +26,7 @@ _LONGEST_COMPLAINT = 500
 
 
 class Failure(NamedTuple):
-    """Which sink failed and why, in words that hold neither the command's arguments nor the webhook's address."""
+    """Which sink failed and why, in words that hold neither the command's arguments nor an address."""
 
     sink: str
     why: str
@@ -39,7 +40,23 @@ def send(sinks: NotifySettings, document: Mapping[str, str]) -> list[Failure]:
         failures.append(Failure("command", why))
     if sinks.webhook and (why := _post(sinks.webhook, payload)):
         failures.append(Failure("webhook", why))
+    for number, address in enumerate(sinks.apprise, 1):
+        if why := _tell_service(address, document):
+            failures.append(Failure(f"apprise {number}", why))
     return failures
+
+
+def _tell_service(address: str, document: Mapping[str, str]) -> str:
+    import apprise  # noqa: PLC0415 - a third of a second, and most commands notify nobody
+
+    # Its own lines name addresses, which hold the service's key.
+    logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
+    service = apprise.Apprise()
+    if not service.add(address):
+        return "Apprise knows no service of this address"
+    body = "\n".join(filter(None, (document["body"], document.get("link"))))
+    told = service.notify(body=body, title=document["subject"], timeout=SINK_TIMEOUT.total_seconds())
+    return "" if told else "was not delivered"
 
 
 def _run(command: Sequence[str], payload: bytes) -> str:

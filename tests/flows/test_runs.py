@@ -34,8 +34,8 @@ def started(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Callable[[], UUID]
     seen: list[UUID] = []
     original = runs._run_of
 
-    def noted(key: str, due: Due) -> FlowRun:
-        run = original(key, due)
+    def noted(key: str, due: Due, host_name: str) -> FlowRun:
+        run = original(key, due, host_name)
         seen.append(run.id)
         return run
 
