@@ -19,6 +19,8 @@ LifecycleError                 has .worker_id, a stable .reason, a sentence, .ev
   ArtifactMissing              no kept result has this handle
   TextNotSendable              the agent's face would run, complete or swallow the text
   MemoryNotWritten             a memory event of the swarm cannot be written
+  GitRefused                   git is missing, says no, or takes too long
+  ArtifactMissing              no kept result has this handle
   StopsHere                    ends a renewal in a block; the reason is the block's
     PreflightFailed            something that brings the worker back is missing
       LaunchUnknown            nobody knows how the worker is started
@@ -145,6 +147,18 @@ class ContextUnreadable(PassingFault):
     """The agent's own records cannot be read now; a reading made from them is unknown, never healthy."""
 
     reason = "unreadable"
+
+
+class GitRefused(LifecycleError):
+    """git is missing, says no, or takes too long. Of what was begun nothing can be seen."""
+
+    reason = "git"
+
+
+class ArtifactMissing(LifecycleError):
+    """No kept result has this handle, or its file is not what was kept."""
+
+    reason = "artifact_missing"
 
 
 class TextNotSendable(LifecycleError):

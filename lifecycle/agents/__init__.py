@@ -14,6 +14,7 @@ from lifecycle.processes import Process, ProcessId
 from lifecycle.reading import ContextReading
 from lifecycle.remark import Remark
 from lifecycle.screen import Face, PaneLook, Screen
+from lifecycle.trail import LargeRule, Trail
 from lifecycle.transcript import Digest, Reply, SentRow, TurnState
 from lifecycle.worker import Worker
 
@@ -154,6 +155,14 @@ class Agent(Protocol):
 
     def conversation(self, worker: Worker, *, since: datetime | None) -> Conversation:
         """What was said and done in the current session, before its compactions too.
+
+        Raises:
+            ContextUnreadable
+        """
+        ...
+
+    def trail(self, worker: Worker, *, session_id: str | None, since: datetime | None, large: LargeRule) -> Trail:
+        """What the worker did in its whole conversation: *session_id*'s, or without one the current session's.
 
         Raises:
             ContextUnreadable

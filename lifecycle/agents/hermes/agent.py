@@ -15,6 +15,7 @@ from lifecycle.agents.hermes import (
     launching,
     past,
     sending,
+    trail,
     transcript,
     turn,
 )
@@ -26,6 +27,7 @@ from lifecycle.processes import Process, ProcessId
 from lifecycle.reading import ContextReading
 from lifecycle.remark import Remark
 from lifecycle.screen import Face, PaneLook, Screen
+from lifecycle.trail import LargeRule, Trail
 from lifecycle.transcript import Digest, Reply, SentRow, TurnState
 from lifecycle.worker import Worker
 
@@ -81,6 +83,9 @@ class HermesAgent:
 
     def conversation(self, worker: Worker, *, since: datetime | None) -> Conversation:
         return conversation.conversation(worker.profile, worker.worker_id, since=since)
+
+    def trail(self, worker: Worker, *, session_id: str | None, since: datetime | None, large: LargeRule) -> Trail:
+        return trail.trail(worker.profile, worker.worker_id, session_id=session_id, since=since, large=large)
 
     def check_sendable(self, text: str, face: Face, worker: Worker, *, busy: bool) -> None:
         sending.check_sendable(text, face, worker.profile, busy=busy)
