@@ -15,7 +15,7 @@ import httpx
 from prefect.artifacts import create_table_artifact
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactCreate
-from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
+from prefect.client.schemas.filters import ArtifactCollectionFilter, ArtifactCollectionFilterKey
 from prefect.exceptions import PrefectException
 from pydantic import ValidationError
 
@@ -98,7 +98,7 @@ def fleets() -> list[FleetStatus]:
     Raises:
         httpx.HTTPError, PrefectException: the server does not answer, or refuses.
     """
-    wanted = ArtifactFilter(key=ArtifactFilterKey(like_=f"{STATUS}%"))
+    wanted = ArtifactCollectionFilter(key=ArtifactCollectionFilterKey(like_=f"{STATUS}%"))
     with get_client(sync_client=True) as client:
         found = client.read_latest_artifacts(artifact_filter=wanted)
     read = []
@@ -117,7 +117,9 @@ def _keep(fleet: FleetStatus) -> None:
     """
     key, data = STATUS + fleet.host, fleet.model_dump(mode="json")
     with get_client(sync_client=True) as client:
-        latest = client.read_latest_artifacts(artifact_filter=ArtifactFilter(key=ArtifactFilterKey(any_=[key])))
+        latest = client.read_latest_artifacts(
+            artifact_filter=ArtifactCollectionFilter(key=ArtifactCollectionFilterKey(any_=[key]))
+        )
         if not latest:
             client.create_artifact(ArtifactCreate(key=key, type="status", data=data))
             return

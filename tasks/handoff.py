@@ -41,7 +41,7 @@ def request_handoff(host: Host, worker: Worker, opened: OpenedRenewal) -> Handof
     return requesting.request_handoff(host, worker, opened)
 
 
-@step("parse checkpoint of {worker.worker_id}")
+@step("parse checkpoint of {worker.worker_id}", waits_for="handoff_answer")
 def parse_checkpoint(host: Host, worker: Worker, asked: HandoffRequest | Unasked) -> ParsedHandoff:
     return parsing.parse_handoff(host, worker, asked)
 

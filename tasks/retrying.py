@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from prefect import Task, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 
 from lifecycle.errors import PassingFault
+from lifecycle.host import Host
+from lifecycle.worker import Worker
+from tasks.events import show_events
+from tasks.waits import wait_shown
 
 RETRIES = 2
 RETRY_DELAYS = [1.0, 5.0]
@@ -24,10 +30,26 @@ def is_passing(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
     return isinstance(failure, PassingFault)
 
 
-def step(name: str) -> Callable[[Callable[_P, _R]], Task[_P, _R]]:
-    """Make a task of one step of a renewal; *name* is that of its runs, with `{worker.worker_id}` filled in."""
+def step(
+    name: str, *, waits_for: str | None = None
+) -> Callable[[Callable[Concatenate[Host, Worker, _P], _R]], Task[Concatenate[Host, Worker, _P], _R]]:
+    """Make a task of one step of a renewal; *name* is that of its runs, with `{worker.worker_id}` filled in.
 
-    def decorated(function: Callable[_P, _R]) -> Task[_P, _R]:
+    *waits_for* names the deadline of the step's long wait, which is shown. What the step wrote into the journal is
+    told as events when it ends, however it ends.
+    """
+
+    def decorated(
+        function: Callable[Concatenate[Host, Worker, _P], _R],
+    ) -> Task[Concatenate[Host, Worker, _P], _R]:
+        @wraps(function)
+        def run(host: Host, worker: Worker, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+            try:
+                with wait_of(host, worker, waits_for):
+                    return function(host, worker, *args, **kwargs)
+            finally:
+                show_events(host)
+
         made = task(
             task_run_name=name,
             retries=RETRIES,
@@ -35,6 +57,13 @@ def step(name: str) -> Callable[[Callable[_P, _R]], Task[_P, _R]]:
             retry_condition_fn=is_passing,
             cache_policy=NO_CACHE,
         )
-        return made(function)
+        return made(run)
 
     return decorated
+
+
+def wait_of(host: Host, worker: Worker, deadline: str | None) -> AbstractContextManager[None]:
+    """The step's wait, shown against that deadline of the settings."""
+    if deadline is None:
+        return nullcontext()
+    return wait_shown(host, f"afresh-wait-{worker.worker_id.lower()}", getattr(host.settings.deadlines, deadline))
