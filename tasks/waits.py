@@ -1,0 +1,84 @@
+"""A wait of a step as a progress artifact: how much of its deadline is used, and what it waits for."""
+
+from __future__ import annotations
+
+import contextvars
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import cast
+from uuid import UUID
+
+import httpx
+from prefect.artifacts import create_progress_artifact, update_progress_artifact
+from prefect.exceptions import PrefectException
+
+from lifecycle.host import Host
+from lifecycle.prompts import one_line
+from lifecycle.redaction import redact
+
+log = logging.getLogger(__name__)
+
+SHOWN_AFTER = timedelta(seconds=3)
+"""A shorter wait is over before anyone looks."""
+
+SHOWN_EVERY = timedelta(seconds=10)
+
+LAST_WORD_WITHIN = timedelta(seconds=2)
+"""How long the end of a step may wait for its last update: a server that does not answer holds no step up."""
+
+
+@contextmanager
+def wait_shown(host: Host, key: str, within: timedelta) -> Iterator[None]:
+    """Inside, what `host.progress` is told is shown, from a thread of its own, until the block ends.
+
+    The artifact belongs to the task run that calls. *within* is the deadline of its wait.
+    """
+    shown, told = _Shown(key, within, host.clock.monotonic), host.progress
+
+    def progress(worker_id: str, words: str) -> None:
+        told(worker_id, words)
+        shown.words = words
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(shown.keep,), name=key, daemon=True)
+    host.progress = progress
+    thread.start()
+    try:
+        yield
+    finally:
+        host.progress = told
+        shown.over.set()
+        thread.join(LAST_WORD_WITHIN.total_seconds())
+
+
+class _Shown:
+    """One wait, from the first word to the end of its step."""
+
+    def __init__(self, key: str, within: timedelta, monotonic: Callable[[], float]) -> None:
+        self.words, self.over = "", threading.Event()
+        self._key, self._within, self._monotonic = key, within, monotonic
+        self._began = monotonic()
+
+    def keep(self) -> None:
+        """Create the artifact once the wait is long enough to be seen, and keep it true until the wait is over."""
+        if self.over.wait(SHOWN_AFTER.total_seconds()):
+            return
+        try:
+            artifact = cast("UUID", create_progress_artifact(self._share(), key=self._key, description=self._told()))
+            while not self.over.wait(SHOWN_EVERY.total_seconds()):
+                update_progress_artifact(artifact, self._share(), description=self._told())
+            update_progress_artifact(artifact, 100.0, description=f"over after {self._seconds():.0f} s")
+        except (PrefectException, httpx.HTTPError) as error:
+            log.warning("%s is not shown in Prefect: %s", self._key, error)
+
+    def _seconds(self) -> float:
+        return self._monotonic() - self._began
+
+    def _share(self) -> float:
+        return min(100.0 * self._seconds() / max(self._within.total_seconds(), 1.0), 99.0)
+
+    def _told(self) -> str:
+        words = one_line(redact(self.words)) or "at work"
+        return f"`{words.replace('`', '')}` for {self._seconds():.0f} s of at most {self._within.total_seconds():.0f} s"
