@@ -34,28 +34,11 @@ def answer(host: Host, worker: Worker, choice: Choice, *, who: str, why: str = "
     Raises:
         Misuse: no block waits, or the choice does not fit its phase.
     """
-    renewal = host.ledger.record(worker.worker_id).open_renewal
-    if (renewal is None or renewal.block is None) and resting(host, worker) is not None:
+    renewal = fitting(host, worker, choice, text=text)
+    if renewal is None or (renewal.block is None and resting(host, worker) is not None):
         return _answer_parked(host, worker, renewal, choice, who=who, why=why)
-    if renewal is None:
-        msg = f"{worker.worker_id} has no block that waits for an answer"
-        raise Misuse(msg, worker_id=worker.worker_id)
-    if renewal.block is None and choice not in (Choice.RETRY, Choice.DISMISS, Choice.HOLD):
-        msg = f"{worker.worker_id}: renewal {renewal.renewal_id} was interrupted; answer retry, dismiss or hold"
-        raise Misuse(msg, worker_id=worker.worker_id)
-    if choice is Choice.RETRY and renewal.block is not None and choice.value not in renewal.block.choices:
-        *others, last = renewal.block.choices
-        msg = f"{worker.worker_id}: another try would end the same; answer {', '.join(others)} or {last}"
-        raise Misuse(msg, worker_id=worker.worker_id)
     worker = host.governed(worker, renewal.reading)
     has_handoff = renewal.phase.reached(Phase.PARSED)
-    if choice in (Choice.SYNTHESIZE, Choice.USE_TEXT) and has_handoff:
-        word = "saved" if renewal.phase.reached(Phase.SAVED) else "given"
-        msg = f"{worker.worker_id}: the handoff is {word} already; answer retry, dismiss or hold"
-        raise Misuse(msg, worker_id=worker.worker_id)
-    if choice is Choice.USE_TEXT and not (text and text.strip()):
-        msg = f"{worker.worker_id}: use-text needs a text that is not empty"
-        raise Misuse(msg, worker_id=worker.worker_id)
     host.event("answered", worker, renewal.renewal_id, choice=choice.value, who=who, why=why)
     if choice in (Choice.DISMISS, Choice.HOLD):
         return _closed(host, worker, renewal, choice, why or f"{choice.value} by {who}")
@@ -90,6 +73,39 @@ def answer(host: Host, worker: Worker, choice: Choice, *, who: str, why: str = "
     )
 
 
+def fitting(host: Host, worker: Worker, choice: Choice, *, text: str | None = None) -> Renewal | None:
+    """The open renewal that *choice* answers; None for the rest of a parked worker without one. Nothing is changed.
+
+    Raises:
+        Misuse: no block waits, or the choice does not fit its phase.
+    """
+    renewal = host.ledger.record(worker.worker_id).open_renewal
+    if (renewal is None or renewal.block is None) and resting(host, worker) is not None:
+        fits = (Choice.RETRY, Choice.DISMISS, Choice.HOLD) if renewal is not None else (Choice.RETRY,)
+        if choice not in fits:
+            msg = f"{worker.worker_id} is parked; answer {' or '.join(fits)}"
+            raise Misuse(msg, worker_id=worker.worker_id)
+        return renewal
+    if renewal is None:
+        msg = f"{worker.worker_id} has no block that waits for an answer"
+        raise Misuse(msg, worker_id=worker.worker_id)
+    if renewal.block is None and choice not in (Choice.RETRY, Choice.DISMISS, Choice.HOLD):
+        msg = f"{worker.worker_id}: renewal {renewal.renewal_id} was interrupted; answer retry, dismiss or hold"
+        raise Misuse(msg, worker_id=worker.worker_id)
+    if choice is Choice.RETRY and renewal.block is not None and choice.value not in renewal.block.choices:
+        *others, last = renewal.block.choices
+        msg = f"{worker.worker_id}: another try would end the same; answer {', '.join(others)} or {last}"
+        raise Misuse(msg, worker_id=worker.worker_id)
+    if choice in (Choice.SYNTHESIZE, Choice.USE_TEXT) and renewal.phase.reached(Phase.PARSED):
+        word = "saved" if renewal.phase.reached(Phase.SAVED) else "given"
+        msg = f"{worker.worker_id}: the handoff is {word} already; answer retry, dismiss or hold"
+        raise Misuse(msg, worker_id=worker.worker_id)
+    if choice is Choice.USE_TEXT and not (text and text.strip()):
+        msg = f"{worker.worker_id}: use-text needs a text that is not empty"
+        raise Misuse(msg, worker_id=worker.worker_id)
+    return renewal
+
+
 def _asked_anew(host: Host, worker: Worker, renewal: Renewal) -> Answered:
     """The worker was told to carry on, so its handoff is no longer its newest word: a new renewal asks for one."""
     close(host, worker, renewal, End.DISMISSED, "retried: a new renewal asks for a fresh handoff")
@@ -106,10 +122,6 @@ def _answer_parked(
     host: Host, worker: Worker, renewal: Renewal | None, choice: Choice, *, who: str, why: str
 ) -> Answered:
     """End the rest of a worker at once: go on with its renewal, or close that."""
-    fits = (Choice.RETRY, Choice.DISMISS, Choice.HOLD) if renewal is not None else (Choice.RETRY,)
-    if choice not in fits:
-        msg = f"{worker.worker_id} is parked; answer {' or '.join(fits)}"
-        raise Misuse(msg, worker_id=worker.worker_id)
     host.event("answered", worker, renewal.renewal_id if renewal else None, choice=choice.value, who=who, why=why)
     unpark(host, worker)
     if renewal is not None and choice is not Choice.RETRY:

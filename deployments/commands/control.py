@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deployments.commands.options import AsJson, Why, WorkerId, host_here, who
 from deployments.output import print_json, say
 from lifecycle.errors import Misuse
-from lifecycle.value import Value
+
+if TYPE_CHECKING:
+    from lifecycle.allowing import Changed
 
 NamedWorkers = Annotated[
     list[str] | None, typer.Argument(metavar="[WORKER]...", help="Worker ids.", show_default=False)
 ]
 All = Annotated[bool, typer.Option("--all", help="Every managed worker.")]
-
-
-class Changed(Value):
-    """What a command changed for one worker; *change* is `none` where it was so already."""
-
-    worker_id: str
-    change: str
-    message: str
 
 
 def add_to(app: typer.Typer) -> None:
@@ -42,18 +36,11 @@ def disable(workers: NamedWorkers = None, every: All = False, why: Why = "", as_
 
 def hold(worker: WorkerId, why: Why = "", as_json: AsJson = False) -> None:
     """Hands off: type, start and stop nothing until it is released."""
-    from lifecycle.lock import is_held
+    from lifecycle import allowing
 
     with host_here() as host:
-        found = host.worker(worker)
-        before = host.ledger.record(worker)
-        if not before.is_held:
-            host.ledger.remember(worker, held_since=host.now(), held_why=why or f"held by {who()}")
-            host.event("held", found, who=who(), why=why)
-        is_at_work = is_held(host.paths(found).lock)
-    words = f"{worker} is held already ({before.held_why})" if before.is_held else f"{worker} is held"
-    words += "; what a process does to it right now is finished first" if is_at_work else ""
-    _print([Changed(worker_id=worker, change="none" if before.is_held else "held", message=words)], as_json=as_json)
+        changed = allowing.hold(host, host.worker(worker), who=who(), why=why)
+    _print([changed], as_json=as_json)
 
 
 def release(
@@ -71,18 +58,15 @@ def release(
     if account is not None:
         _release_account(account, why=why, as_json=as_json)
         return
-    worker = worker or ""
+    from lifecycle import allowing
+
     with host_here() as host:
-        found = host.worker(worker)
-        was = host.ledger.record(worker).is_held
-        if was:
-            host.ledger.remember(worker, held_since=None, held_why="")
-            host.event("released", found, who=who(), why=why)
-    words = f"{worker} is released" if was else f"{worker} was not held"
-    _print([Changed(worker_id=worker, change="released" if was else "none", message=words)], as_json=as_json)
+        changed = allowing.release(host, host.worker(worker or ""), who=who(), why=why)
+    _print([changed], as_json=as_json)
 
 
 def _release_account(account: str, *, why: str, as_json: bool) -> None:
+    from lifecycle.allowing import Changed
     from lifecycle.parking import close_breaker
 
     with host_here() as host:
@@ -93,6 +77,7 @@ def _release_account(account: str, *, why: str, as_json: bool) -> None:
 
 def start(worker: WorkerId, why: Why = "", as_json: AsJson = False) -> None:
     """Start an absent worker in a clean session. Exit code 1 where its input line does not come up."""
+    from lifecycle.allowing import Changed
     from lifecycle.lock import held
     from lifecycle.starting import start_worker
 
@@ -130,20 +115,12 @@ def _set_automatic(workers: list[str] | None, *, every: bool, automatic: bool, w
     if bool(workers) == every:
         msg = "name workers, or say --all"
         raise Misuse(msg)
-    word = "on" if automatic else "off"
-    changed = []
+    from lifecycle import allowing
+
     with host_here() as host:
         # All are looked up before the first is changed: a misspelt name changes nothing.
         chosen = [w for w in host.workers() if w.managed] if every else [host.worker(w) for w in workers or []]
-        for worker in chosen:
-            before = host.ledger.record(worker.worker_id).automatic
-            was = worker.automatic if before is None else before
-            if before is not automatic:
-                host.ledger.remember(worker.worker_id, automatic=automatic)
-                host.event("automatic", worker, on=automatic, who=who(), why=why)
-            message = f"automatic renewal of {worker.worker_id} {'was' if was is automatic else 'is'} {word}"
-            change = "none" if was is automatic else word
-            changed.append(Changed(worker_id=worker.worker_id, change=change, message=message))
+        changed = allowing.set_automatic(host, chosen, on=automatic, who=who(), why=why)
     _print(changed, as_json=as_json)
 
 
