@@ -15,6 +15,7 @@ LifecycleError                 has .worker_id, a stable .reason, a sentence, .ev
   RenewalInProgress            another process holds this worker
   LedgerError                  the ledger cannot be read or written
   ArchiveIndexError            the archive cannot be searched; nothing else depends on its index
+  ArchiveIndexError            the archive cannot be searched; nothing else depends on its index
   GitRefused                   git is missing, says no, or takes too long
   ArtifactMissing              no kept result has this handle
   TextNotSendable              the agent's face would run, complete or swallow the text
@@ -135,6 +136,12 @@ class ArtifactMissing(LifecycleError):
     """No kept result has this handle, or its file is not what was kept."""
 
     reason = "artifact_missing"
+
+
+class ArchiveIndexError(LifecycleError):
+    """The archive's index cannot be made or read. It is derived, and may be deleted."""
+
+    reason = "archive_index"
 
 
 class TerminalError(PassingFault):

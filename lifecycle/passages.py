@@ -25,8 +25,11 @@ class Passage(Value):
     text: str
 
 
-def passages_of(text: str) -> list[Passage]:
-    """*text* in passages of at most `SIZE` estimated tokens. Nothing is lost but blank ends."""
+def passages_of(text: str, *, has_headings: bool = True) -> list[Passage]:
+    """*text* in passages of at most `SIZE` estimated tokens. Nothing is lost but blank ends.
+
+    Without headings, as in a tool's output, a line that begins with `#` is a line like any other.
+    """
     found: list[Passage] = []
     heading, lines, size, fresh = "", list[str](), 0, False
 
@@ -35,7 +38,7 @@ def passages_of(text: str) -> list[Passage]:
             found.append(Passage(heading=heading, text=body))
 
     for line in text.splitlines():
-        if title := _HEADING.fullmatch(line.rstrip()):
+        if has_headings and (title := _HEADING.fullmatch(line.rstrip())):
             close()
             heading, lines, size, fresh = title[1].strip(), [], 0, False
             continue
