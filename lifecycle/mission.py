@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 from lifecycle.paths import WorkerPaths
+from lifecycle.rules import LONGEST, Rule
 from lifecycle.runtime import Runtime
 from lifecycle.runtime_file import read_runtime
 from lifecycle.value import Value
@@ -31,7 +32,7 @@ class Mission(Value):
     *state* and *assignment_state* are the mission ledger's words, None where it is not known. *is_open* is true
     while there is work that nobody has closed; a HANDOFF checkpoint closes nothing (W-16). *is_waiting* says that
     the work waits for somebody else: an answer, a review, its turn. *notify_session_key* is where the reference
-    system tells the orchestrator.
+    system tells the orchestrator. *rules* are those that the mission ledger lists for mission or assignment.
     """
 
     mission_id: str | None = None
@@ -44,6 +45,7 @@ class Mission(Value):
     is_open: bool = False
     is_waiting: bool = False
     notify_session_key: str = "main"
+    rules: tuple[Rule, ...] = ()
 
     @property
     def has_open_assignment(self) -> bool:
@@ -83,6 +85,7 @@ def current_mission(paths: WorkerPaths, runtime: Runtime | None = None, *, ledge
         is_open=is_open,
         is_waiting=(assigned.state or runtime.checkpoint_status) in _WAITING,
         notify_session_key=runtime.notify_session_key or "main",
+        rules=(*_rules(stored, "the mission"), *_rules(assigned, "the assignment")),
     )
 
 
@@ -90,11 +93,19 @@ class _Stored(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="ignore", frozen=True)
 
 
+class _Ruled(_Stored):
+    """The reference system lists no rules; a swarm that does is taken at its word, whatever form they have."""
+
+    rules: Any = None
+    constraints: Any = None
+    never_do: Any = None
+
+
 class _Checkpoint(_Stored):
     state_label: str = ""
 
 
-class _Assignment(_Stored):
+class _Assignment(_Ruled):
     id: str = ""
     worker_id: str = ""
     task: str = ""
@@ -108,11 +119,20 @@ class _Assignment(_Stored):
         return self.state == "checkpointed" and self.checkpoint is not None and self.checkpoint.state_label == "HANDOFF"
 
 
-class _Mission(_Stored):
+class _Mission(_Ruled):
     id: str = ""
     title: str = ""
     state: str | None = None
     assignments: list[Any] = []
+
+
+def _rules(stored: _Ruled, source: str) -> tuple[Rule, ...]:
+    found: list[Rule] = []
+    for key, listed in (("", stored.rules), ("", stored.constraints), ("Never: ", stored.never_do)):
+        texts = listed if isinstance(listed, list) else str(listed or "").split("\n")
+        lines = (text.strip() for text in texts if isinstance(text, str))
+        found += [Rule(text=f"{key}{line}"[:LONGEST], source=source) for line in lines if line]
+    return tuple(found)
 
 
 def _is_open(stored: _Mission, assigned: _Assignment) -> bool:
