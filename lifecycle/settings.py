@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 
+from lifecycle.budgets import PackSettings, SynthesisSettings
 from lifecycle.errors import ConfigurationError, InvalidWorkerId
 from lifecycle.policy import Deadlines, Policy
 from lifecycle.value import Value
@@ -100,7 +101,7 @@ class ServerSettings(Value):
 
     @property
     def is_on_loopback(self) -> bool:
-        return self.host in ("127.0.0.1", "localhost", "::1")
+        return self.host in LOOPBACK
 
 
 def _name_of_this_host() -> str:
@@ -150,6 +151,8 @@ class Settings(Value):
     pass_env: tuple[str, ...] = ()
     policy: Policy = Policy()
     deadlines: Deadlines = Deadlines()
+    pack: PackSettings = PackSettings()
+    synthesis: SynthesisSettings = SynthesisSettings()
     models: dict[str, dict[str, Any]] = {}
     workers: dict[str, WorkerSettings] = {}
     notify: NotifySettings = NotifySettings()
