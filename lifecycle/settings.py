@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import Field, SecretStr, ValidationError, field_validator
 
 from lifecycle.budgets import PackSettings, SynthesisSettings
+from lifecycle.collect_settings import CollectSettings
 from lifecycle.errors import ConfigurationError, InvalidWorkerId
 from lifecycle.policy import Deadlines, Policy
 from lifecycle.value import Value
@@ -156,6 +157,7 @@ class Settings(Value):
     models: dict[str, dict[str, Any]] = {}
     workers: dict[str, WorkerSettings] = {}
     notify: NotifySettings = NotifySettings()
+    collect: CollectSettings = CollectSettings()
     server: ServerSettings = ServerSettings()
     http: HttpSettings = HttpSettings()
 
