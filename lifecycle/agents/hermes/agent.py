@@ -20,6 +20,7 @@ from lifecycle.agents.hermes import (
     turn,
 )
 from lifecycle.agents.hermes.reading import ContextReader
+from lifecycle.agents.hermes.unchanged import Unchanged
 from lifecycle.conversation import Conversation
 from lifecycle.launch import LaunchSpec
 from lifecycle.past import PastMessage, PastSession
@@ -39,6 +40,7 @@ class HermesAgent:
 
     def __init__(self) -> None:
         self._reader = ContextReader()
+        self._turns = Unchanged[TurnState]()
 
     def is_agent(self, process: Process, worker: Worker) -> bool:
         return launching.is_agent(process, worker.profile)
@@ -61,7 +63,13 @@ class HermesAgent:
         return face.look(worker.profile.name, screen, agent)
 
     def turn(self, worker: Worker, *, since: datetime | None) -> TurnState:
-        return turn.turn(worker.profile, worker.worker_id, since=since, now=datetime.now(UTC))
+        return self._turns.found(
+            worker.profile,
+            (worker.worker_id, since),
+            lambda: turn.turn(worker.profile, worker.worker_id, since=since, now=datetime.now(UTC)),
+            # A compaction's lease and a silent background turn end by time alone.
+            lasts=lambda state: not state.compacting and not state.delegating,
+        )
 
     def newest_row(self, worker: Worker) -> int:
         return transcript.newest_row(worker.profile, worker.worker_id)

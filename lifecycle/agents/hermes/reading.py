@@ -11,6 +11,7 @@ from lifecycle.agents.hermes.counting import DEFAULT_OVERHEAD, Tally, read_weigh
 from lifecycle.agents.hermes.database import open_state
 from lifecycle.agents.hermes.look import Look, look_at
 from lifecycle.agents.hermes.session import current_session
+from lifecycle.agents.hermes.unchanged import Unchanged
 from lifecycle.errors import ContextUnreadable
 from lifecycle.reading import ContextReading, Source
 from lifecycle.tokens import EncodingUnavailable, TokenCounter, byte_bound, counter
@@ -25,6 +26,7 @@ class ContextReader:
     def __init__(self, count: TokenCounter | None = None) -> None:
         self._given = count
         self._tally = Tally()
+        self._unchanged = Unchanged[ContextReading]()
 
     def read(
         self,
@@ -40,6 +42,17 @@ class ContextReader:
         *since* is the start of the agent's process: a session not seen since then is not current.
         *overhead* is what `overhead` learned of this profile; it makes `counted` better, `api_log` needs none.
         """
+        reading = self._unchanged.found(
+            profile,
+            (worker_id, since, overhead),
+            lambda: self._read(profile, worker_id, since=since, now=now, overhead=overhead),
+            lasts=lambda reading: reading.error is None,
+        )
+        return reading if reading.at == now else reading.model_copy(update={"at": now})
+
+    def _read(
+        self, profile: Path, worker_id: str, *, since: datetime | None, now: datetime, overhead: int | None
+    ) -> ContextReading:
         try:
             look = self._look(profile, worker_id, since)
         except ContextUnreadable as error:
