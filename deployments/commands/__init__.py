@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from deployments.commands import (
+    archives,
     blocks,
     checkpoints,
     control,
@@ -28,6 +29,7 @@ def register(app: typer.Typer) -> None:
         renewals,
         recovering,
         handoffs,
+        archives,
         checkpoints,
         blocks,
         control,

@@ -1,4 +1,4 @@
-"""afresh handoff list and show. `handoff request` runs a flow: see test_cli_renewals.py."""
+"""afresh handoff list, show, search and diff; archive. `handoff request` runs a flow: see test_cli_renewals.py."""
 
 from __future__ import annotations
 
@@ -88,3 +88,70 @@ def test_a_worker_without_handoffs_says_so(afresh: Operator) -> None:
     done = afresh("handoff", "show", "swarm1", "--json")
     assert (done.code, done.out, done.err) == (1, "", "afresh: swarm1 has no stored handoff\n")
     assert afresh("handoff", "show", "swarm1", "--generation", "7").err.endswith("handoff of generation 7\n")
+
+
+def test_handoffs_are_searched_and_each_hit_says_whose_when_and_how_well(
+    afresh: Operator, stored: list[StoredHandoff]
+) -> None:
+    done = afresh("handoff", "search", "which", "aisle", "1?", "--json")
+
+    assert done.code == 0
+    best = done.json[0]
+    assert (best["worker_id"], best["source"], best["where"]) == ("swarm1", "handoff", str(stored[1].archive))
+    assert best["snippet"] == "Count aisle 1 — then stop."
+    assert best["score"] >= done.json[-1]["score"] > 0
+    lines = afresh("handoff", "search", "aisle 1", "--limit", "1").out.splitlines()
+    assert lines[0].startswith("swarm1  ")
+    assert lines[1] == "  Count aisle 1 — then stop."
+
+
+def test_a_search_that_finds_nothing_says_so(afresh: Operator, stored: list[StoredHandoff]) -> None:
+    assert len(stored) == 3
+    done = afresh("handoff", "search", 'NEAR("*')
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "afresh: nothing found in 3 handoffs and past sessions\n"
+    assert afresh("handoff", "search", "zebra", "--json").json == []
+    assert "nobody9" in afresh("handoff", "search", "aisle", "--worker", "nobody9").refusal
+
+
+def test_two_generations_are_compared(afresh: Operator, stored: list[StoredHandoff]) -> None:
+    done = afresh("handoff", "diff", "swarm1")
+    document = afresh("handoff", "diff", "swarm1", "1", "2", "--json").json
+
+    assert done.code == 0
+    assert "-Count aisle 0 — then stop." in done.out
+    assert "+Count aisle 2 — then stop." in done.out
+    assert done.out.startswith("--- generation 1 r0\n+++ generation 2 r2\n")
+    assert document["lines"] == done.out.splitlines()
+    assert (document["older"]["generation"], document["newer"]["renewal_id"]) == (1, stored[2].renewal_id)
+
+
+def test_sections_of_two_handoffs_are_compared_by_name(afresh: Operator, stored: list[StoredHandoff]) -> None:
+    with afresh.host() as host:
+        for number, text in ((0, "## Objective\nship\n## Blockers\nnone\n"), (2, "## Objective\nship\n## Done\nall\n")):
+            stored[number].archive.write_text(text)
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            host.ledger.add_handoff(stored[number].model_copy(update={"sha256": digest}))
+
+    document = afresh("handoff", "diff", "swarm1", "--json").json
+
+    assert document["sections"] == {"Objective": "same", "Blockers": "removed", "Done": "added"}
+    assert document["older"]["intact"] is document["newer"]["intact"] is True
+
+
+def test_a_generation_that_is_not_there_cannot_be_compared(afresh: Operator, stored: list[StoredHandoff]) -> None:
+    done = afresh("handoff", "diff", "swarm1", "1", "7")
+    assert (done.code, done.err) == (1, "afresh: swarm1 has no stored handoff of generation 7\n")
+    assert afresh("handoff", "diff", "swarm1", "1").refusal == "name two generations, or none for the last two"
+    stored[0].archive.unlink()
+    gone = afresh("handoff", "diff", "swarm1")
+    assert (gone.code, gone.err) == (1, f"afresh: {stored[0].archive} is gone or cannot be read\n")
+
+
+def test_the_index_is_made_anew_and_says_what_it_holds(afresh: Operator, stored: list[StoredHandoff]) -> None:
+    assert len(stored) == 3
+    done = afresh("archive", "reindex", "--json")
+    assert (done.json["documents"], done.json["passages"], done.json["unread"]) == (3, 3, [])
+    path = afresh.stage.ground.home / "archive" / "index.db"
+    assert done.json["path"] == str(path)
+    assert afresh("archive", "reindex").out == f"{path}: 3 passages of 3 handoffs and sessions\n"
