@@ -63,7 +63,7 @@ def stage(empty_stage: Stage) -> Stage:
     return empty_stage
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def hermes() -> Path:
     """The real Hermes Agent; a test that needs it fails where it is missing."""
     program = Path(os.environ.get("AFRESH_TEST_HERMES") or Path(__file__).parents[1] / ".agent" / "bin" / "hermes")
