@@ -9,14 +9,14 @@ from prefect.client.schemas.objects import State
 from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
-from flows.renewal import renew, state_of
+from flows.hosting import host_of_run
+from flows.renewal import ended, renew
 from lifecycle import answering
 from lifecycle.answering import Answered
 from lifecycle.choice import Choice
 from lifecycle.errors import LifecycleError, Misuse, RenewalInProgress
 from lifecycle.host import Host
 from lifecycle.lock import held
-from lifecycle.settings import load_settings
 from lifecycle.worker import Worker
 
 
@@ -44,24 +44,23 @@ def answer_worker(
         who: Who answers, for the record.
         host: The host that must be this one; empty where there is only one.
     """  # noqa: E501 - the form shows each description as it stands
-    with Host.opened(load_settings()) as here:
-        if host not in ("", here.settings.host_name):
-            return Failed(name="Refused", message=f"{worker_id} is to be answered on {host}; this is another host")
+    with host_of_run() as this:
         try:
-            worker = here.worker(worker_id)
-            with held(here.paths(worker).lock, worker_id=worker_id):
-                answered = _answered(here, worker, answer, who=who, why=why, text=text)
+            this.must_be(host)
+            worker = this.worker(worker_id)
+            with held(this.paths(worker).lock, worker_id=worker_id):
+                answered = _answered(this, worker, answer, who=who, why=why, text=text)
                 if answered is not None and not answered.goes_on:
                     return Completed(name="Answered", message=answered.message)
                 forced = answer is Choice.FORCE
-                return state_of(renew(here, worker, forced=forced, by_hand=True, why=why or answer.value))
+                return ended(this, renew(this, worker, forced=forced, by_hand=True, why=why or answer.value))
         except (Misuse, RenewalInProgress) as error:
             return Failed(name="Refused", message=error.detail)
         except LifecycleError as error:
             return Failed(message=error.detail)
 
 
-def _answered(here: Host, worker: Worker, choice: Choice, *, who: str, why: str, text: str) -> Answered | None:
+def _answered(this: Host, worker: Worker, choice: Choice, *, who: str, why: str, text: str) -> Answered | None:
     """What the answer did; None where this run has given it before, so that only its renewal goes on.
 
     So a block that came later is not answered by an old run that somebody retries.
@@ -70,10 +69,10 @@ def _answered(here: Host, worker: Worker, choice: Choice, *, who: str, why: str,
         msg = f"{worker.worker_id}: a text goes with use-text and with no other answer"
         raise Misuse(msg, worker_id=worker.worker_id)
     given = f"answered-by:{flow_run.id}"
-    if flow_run.id and not here.ledger.is_first_notice(worker.worker_id, given, at=here.now()):
+    if flow_run.id and not this.ledger.is_first_notice(worker.worker_id, given, at=this.now()):
         return None
     try:
-        return answering.answer(here, worker, choice, who=who, why=why, text=text or None)
+        return answering.answer(this, worker, choice, who=who, why=why, text=text or None)
     except Misuse:
-        here.ledger.forget_notices(worker.worker_id, passing=[given])
+        this.ledger.forget_notices(worker.worker_id, passing=[given])
         raise

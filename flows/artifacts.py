@@ -7,22 +7,18 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime
 
-import httpx
-from prefect.artifacts import create_table_artifact
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactCreate
 from prefect.client.schemas.filters import ArtifactCollectionFilter, ArtifactCollectionFilterKey
-from prefect.exceptions import PrefectException
 from pydantic import ValidationError
 
 from lifecycle.host import Host
 from lifecycle.status import WorkerStatus, described, status_of
 from lifecycle.survey import Survey, Unexamined
 from lifecycle.value import Value
+from tasks.artifact import show_table, shown_only
 
 log = logging.getLogger(__name__)
 
@@ -42,15 +38,6 @@ class FleetStatus(Value):
     unexamined: tuple[Unexamined, ...] = ()
 
 
-@contextmanager
-def shown_only() -> Iterator[None]:
-    """What fails inside is logged and goes no further."""
-    try:
-        yield
-    except (PrefectException, httpx.HTTPError) as error:
-        log.warning("not shown in Prefect: %s", error)
-
-
 def show_fleet(host: Host, found: Survey, acted: set[str]) -> None:
     """Refresh both artifacts of this host. Workers in *acted* are looked at again, the others stand as found."""
     managed = [finding for finding in found.findings if finding.worker.managed]
@@ -64,10 +51,10 @@ def show_fleet(host: Host, found: Survey, acted: set[str]) -> None:
     name = host.settings.host_name
     fleet = FleetStatus(host=name, at=host.now(), workers=workers, unexamined=found.unexamined)
     with shown_only():
-        create_table_artifact(
-            key=FLEET + name,
-            table=[*map(row_of, workers), *map(_unexamined, found.unexamined)],
-            description=f"Workers of {name} at {fleet.at:%Y-%m-%d %H:%M:%S} UTC, after the sweep.",
+        show_table(
+            FLEET + name,
+            [*map(row_of, workers), *map(_unexamined, found.unexamined)],
+            f"Workers of {name} at {fleet.at:%Y-%m-%d %H:%M:%S} UTC, after the sweep.",
         )
         _keep(fleet)
 

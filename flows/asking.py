@@ -9,7 +9,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
 from flows.hosting import host_of_run
-from flows.renewal import renew, state_of
+from flows.renewal import ended, renew
 from lifecycle.decision import Action
 from lifecycle.errors import LifecycleError, Misuse, RenewalInProgress
 from lifecycle.lock import held
@@ -30,8 +30,9 @@ def request_handoff_only(
             worker = this.worker(worker_id)
             with held(this.paths(worker).lock, worker_id=worker_id):
                 by_hand = asked_by == "operator"
-                return state_of(
-                    renew(this, worker, forced=False, by_hand=by_hand, why="handoff only", wanted=Action.HANDOFF)
+                return ended(
+                    this,
+                    renew(this, worker, forced=False, by_hand=by_hand, why="handoff only", wanted=Action.HANDOFF),
                 )
         except Misuse as error:
             return Failed(name="Refused", message=error.detail)

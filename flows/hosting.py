@@ -11,6 +11,7 @@ from prefect.settings import PREFECT_UI_URL
 
 from lifecycle.host import Host
 from lifecycle.settings import load_settings
+from tasks.events import show_events
 
 Notice = Mapping[str, str]
 
@@ -23,7 +24,10 @@ def host_of_run() -> Iterator[Host]:
         if base and flow_run.id:
             host.link = f"{base}/runs/flow-run/{flow_run.id}"
         host.announce = lambda notice: announce(host.settings.host_name, notice)
-        yield host
+        try:
+            yield host
+        finally:
+            show_events(host)
 
 
 def announce(host_name: str, notice: Notice) -> None:

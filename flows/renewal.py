@@ -12,6 +12,7 @@ from prefect.runtime import flow_run
 from prefect.states import Completed, Failed
 
 from flows.hosting import host_of_run
+from flows.reports import report
 from lifecycle.decision import Action
 from lifecycle.ending import block, close
 from lifecycle.errors import ApiFailure, LifecycleError, Misuse, NotNow, ParksHere, RenewalInProgress
@@ -43,10 +44,15 @@ def renew_worker(
     asked_at: datetime | None = None,
     host: str = "",
 ) -> State[Any]:
-    """Renew *worker_id*. An operator's order is consent; a sweep's needs `automatic`. *force* also ends a busy turn.
+    """Renew one worker. An operator's order is consent; a sweep's needs `automatic`. Of orders that cross, one is done.
 
-    *asked_at* is when the order was given, if that was before the run was scheduled. Of orders that cross, one is done.
-    *host* must be this one, where it is named.
+    Args:
+        worker_id: The worker, a managed one.
+        force: End a busy turn too, after a synthesized handoff is saved.
+        why: Why, for the record.
+        asked_by: Who gives the order. A sweep's is refused where automatic renewal is off.
+        asked_at: When the order was given, if that was before this run was scheduled.
+        host: The host that must be this one, where it is named.
     """
     ordered = asked_at or flow_run.scheduled_start_time
     with host_of_run() as this:
@@ -59,7 +65,7 @@ def renew_worker(
             return Failed(name="Refused", message=error.detail)
         except RenewalInProgress as error:
             outcome = Spared(worker_id=worker_id, reason=error.detail)
-    return state_of(outcome)
+        return ended(this, outcome)
 
 
 def renew(
@@ -149,6 +155,12 @@ def eight_steps(host: Host, worker: Worker, opened: OpenedRenewal) -> Renewed | 
         running = respawn_worker(host, worker, stopped)
     prompt = send_resume_prompt(host, worker, running, saved)
     return mark_healthy(host, worker, prompt)
+
+
+def ended(host: Host, outcome: Outcome) -> State[Any]:
+    """The state of a run that ends with *outcome*, which its page tells in full."""
+    report(host, outcome)
+    return state_of(outcome)
 
 
 def state_of(outcome: Outcome) -> State[Any]:

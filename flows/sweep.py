@@ -13,6 +13,7 @@ from flows.artifacts import show_fleet
 from flows.asking import request_checkpoint, request_handoff_only
 from flows.hosting import host_of_run
 from flows.recovery import go_on
+from flows.reports import report
 from flows.runs import Due, Swept, outcome_of, renew_all
 from lifecycle.decision import Action
 from lifecycle.ending import block_outright, find_proof
@@ -153,9 +154,10 @@ def _block(host: Host, finding: Finding) -> Swept:
     swept = Swept(worker_id=finding.worker_id, action=Action.BLOCK, outcome="blocked", reason=finding.decision.reason)
     try:
         with held(host.paths(finding.worker).lock, worker_id=finding.worker_id):
-            block_outright(host, finding.worker, finding.decision, finding.reading)
+            blocked = block_outright(host, finding.worker, finding.decision, finding.reading)
     except RenewalInProgress as error:
         return swept.model_copy(update={"outcome": "spared", "reason": error.detail})
     except LifecycleError as error:
         return swept.model_copy(update={"outcome": "failed", "reason": error.detail})
+    report(host, blocked)
     return swept

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import contextvars
-import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import cast
-from uuid import UUID
-
-import httpx
-from prefect.artifacts import create_progress_artifact, update_progress_artifact
-from prefect.exceptions import PrefectException
 
 from lifecycle.host import Host
 from lifecycle.prompts import one_line
 from lifecycle.redaction import redact
-
-log = logging.getLogger(__name__)
+from tasks.artifact import show, show_progress, shown_only
 
 SHOWN_AFTER = timedelta(seconds=3)
 """A shorter wait is over before anyone looks."""
@@ -65,13 +57,11 @@ class _Shown:
         """Create the artifact once the wait is long enough to be seen, and keep it true until the wait is over."""
         if self.over.wait(SHOWN_AFTER.total_seconds()):
             return
-        try:
-            artifact = cast("UUID", create_progress_artifact(self._share(), key=self._key, description=self._told()))
+        with shown_only():
+            artifact = show("progress", self._key, self._share(), self._told())
             while not self.over.wait(SHOWN_EVERY.total_seconds()):
-                update_progress_artifact(artifact, self._share(), description=self._told())
-            update_progress_artifact(artifact, 100.0, description=f"over after {self._seconds():.0f} s")
-        except (PrefectException, httpx.HTTPError) as error:
-            log.warning("%s is not shown in Prefect: %s", self._key, error)
+                show_progress(artifact, self._share(), self._told())
+            show_progress(artifact, 100.0, f"over after {self._seconds():.0f} s")
 
     def _seconds(self) -> float:
         return self._monotonic() - self._began
