@@ -15,9 +15,6 @@ LifecycleError                 has .worker_id, a stable .reason, a sentence, .ev
   RenewalInProgress            another process holds this worker
   LedgerError                  the ledger cannot be read or written
   ArchiveIndexError            the archive cannot be searched; nothing else depends on its index
-  ArchiveIndexError            the archive cannot be searched; nothing else depends on its index
-  GitRefused                   git is missing, says no, or takes too long
-  ArtifactMissing              no kept result has this handle
   TextNotSendable              the agent's face would run, complete or swallow the text
   MemoryNotWritten             a memory event of the swarm cannot be written
   GitRefused                   git is missing, says no, or takes too long
@@ -35,6 +32,7 @@ LifecycleError                 has .worker_id, a stable .reason, a sentence, .ev
     NotReady                   the new agent never showed its input line
     ResumeUnanswered           the new session did not answer in time
     ResumeRefused              the answer belongs to another renewal
+    WeakResume                 twice in a row the new session took up something else than its handoff
     BaselineTooLarge           the fresh session starts above the soft limit
     AgentGone                  the agent ended while it was waited for
     ApiFailure                 the agent's provider failed again and again
@@ -126,24 +124,6 @@ class ArchiveIndexError(LifecycleError):
     reason = "archive_index"
 
 
-class GitRefused(LifecycleError):
-    """git is missing, says no, or takes too long. Of what was begun nothing can be seen."""
-
-    reason = "git"
-
-
-class ArtifactMissing(LifecycleError):
-    """No kept result has this handle, or its file is not what was kept."""
-
-    reason = "artifact_missing"
-
-
-class ArchiveIndexError(LifecycleError):
-    """The archive's index cannot be made or read. It is derived, and may be deleted."""
-
-    reason = "archive_index"
-
-
 class TerminalError(PassingFault):
     """tmux refused or is not there. A step that is tried again looks before it acts."""
 
@@ -156,18 +136,6 @@ class ContextUnreadable(PassingFault):
     reason = "unreadable"
 
 
-class GitRefused(LifecycleError):
-    """git is missing, says no, or takes too long. Of what was begun nothing can be seen."""
-
-    reason = "git"
-
-
-class ArtifactMissing(LifecycleError):
-    """No kept result has this handle, or its file is not what was kept."""
-
-    reason = "artifact_missing"
-
-
 class TextNotSendable(LifecycleError):
     """The agent's face would run, complete or swallow this text; nothing was typed."""
 
@@ -178,6 +146,18 @@ class MemoryNotWritten(LifecycleError):
     """A memory event of the swarm cannot be written; no renewal depends on it."""
 
     reason = "memory_not_written"
+
+
+class GitRefused(LifecycleError):
+    """git is missing, says no, or takes too long. Of what was begun nothing can be seen."""
+
+    reason = "git"
+
+
+class ArtifactMissing(LifecycleError):
+    """No kept result has this handle, or its file is not what was kept."""
+
+    reason = "artifact_missing"
 
 
 class NotNow(LifecycleError):
@@ -231,7 +211,10 @@ class NothingTyped(NotDelivered):
 
 
 class CheckpointRefused(StopsHere):
-    """The reply is no checkpoint for this renewal; the reason is one of the parser's, *missing* the labels it lacks."""
+    """The reply is no checkpoint for this renewal; the reason is one of the parser's, *missing* the labels it lacks.
+
+    *own_words* says that the sentence holds no word of the worker's, so that any face may be told it.
+    """
 
     reason = "checkpoint_malformed"
 
@@ -243,9 +226,11 @@ class CheckpointRefused(StopsHere):
         evidence: str = "",
         reason: str | None = None,
         missing: tuple[str, ...] = (),
+        own_words: bool = False,
     ) -> None:
         super().__init__(detail, worker_id=worker_id, evidence=evidence, reason=reason)
         self.missing = missing
+        self.own_words = own_words
 
 
 class HandoffTimeout(StopsHere):
@@ -294,6 +279,12 @@ class ResumeRefused(StopsHere):
     """The new session answered for another renewal."""
 
     reason = "resume_refused"
+
+
+class WeakResume(StopsHere):
+    """For the second time in a row the new session's checkpoint does not fit the handoff, and gives no reason."""
+
+    reason = "weak_resume"
 
 
 class BaselineTooLarge(StopsHere):
