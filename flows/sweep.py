@@ -7,21 +7,21 @@ from typing import Any, Literal
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
+from prefect.events import emit_event
 from prefect.states import Completed, Failed
 
 from flows.artifacts import show_fleet
 from flows.asking import request_checkpoint, request_handoff_only
-from flows.hosting import host_of_run
-from flows.recovery import go_on
+from flows.hosting import SWEPT, host_of_run, sweeps_of
+from flows.recovery import go_on, tell_cancelled
 from flows.reports import report
 from flows.runs import Due, Swept, outcome_of, renew_all
+from lifecycle import outage
 from lifecycle.decision import Action
 from lifecycle.ending import block_outright, find_proof
 from lifecycle.errors import LifecycleError, OtherHost, RenewalInProgress
 from lifecycle.host import Host
 from lifecycle.lock import held
-from lifecycle.outage import SWEPT
-from lifecycle.releasing import release_late
 from lifecycle.screen import PaneState
 from lifecycle.shield import signals_heard
 from lifecycle.survey import Finding, Survey, survey
@@ -58,10 +58,13 @@ def sweep_workers(
         found = survey_workers(this, worker_ids)
         managed = [finding for finding in found.findings if finding.worker.managed]
         due, failed = _due_among(this, managed)
-        _release_late(this, [finding for finding in managed if finding not in due])
+        taken_up = {entry.worker_id for entry in recovered} | {finding.worker_id for finding in due}
+        free = [one.worker for one in managed if one.pane.state is PaneState.READY and one.worker_id not in taken_up]
+        told = tell_cancelled(this, free)
         with signals_heard():
-            swept = recovered + failed + _act(this, due, here=renewals == "here", host_name=host)
-        this.ledger.stamp(SWEPT, at=this.now())
+            swept = recovered + failed + told + _act(this, due, here=renewals == "here", host_name=host)
+        this.ledger.stamp(outage.SWEPT, at=this.now())
+        emit_event(SWEPT, resource=sweeps_of(this.settings.host_name))
         if worker_ids is None:
             show_fleet(this, found, {entry.worker_id for entry in swept})
     swept += [_failed(one.worker_id, one.detail) for one in found.unexamined]
@@ -82,13 +85,6 @@ def _due_among(host: Host, findings: list[Finding]) -> tuple[list[Finding], list
         except LifecycleError as error:
             failed.append(_failed(finding.worker_id, error.detail))
     return due, failed
-
-
-def _release_late(host: Host, findings: list[Finding]) -> None:
-    """Workers that were asked and could not yet be told that nothing comes of it."""
-    for finding in findings:
-        if finding.pane.state is PaneState.READY:
-            release_late(host, finding.worker)
 
 
 def _failed(worker_id: str, why: str) -> Swept:

@@ -9,6 +9,7 @@ from lifecycle.errors import LedgerError, Misuse
 from lifecycle.host import Host
 from lifecycle.lock import is_held
 from lifecycle.parking import resting
+from lifecycle.releasing import unreleased
 from lifecycle.renewal import Phase, Renewal
 from lifecycle.value import Value
 
@@ -26,7 +27,7 @@ _NEXT = {
 
 
 class Interrupted(Value):
-    """One open renewal without a living flow run.
+    """One renewal without a living flow run: open, or cancelled and its worker not told yet.
 
     *goes_on* says that a new run takes it up, at the step that *next_step* names. *why* gives the reason, in either
     case. *flow_run_id* is the last run that worked on it.
@@ -51,6 +52,19 @@ def interrupted(host: Host, worker_ids: Collection[str] | None = None) -> list[I
     renewals = [one for one in host.ledger.open_renewals() if worker_ids is None or one.worker_id in worker_ids]
     found = [_interruption(host, one) for one in renewals if one.block is None]
     return sorted((one for one in found if one is not None), key=lambda one: (one.since, one.renewal_id))
+
+
+def untold(host: Host, worker_ids: Collection[str] | None = None) -> list[Interrupted]:
+    """The renewals that were cancelled before the worker could be told; none that a process is at work on."""
+    found = []
+    for worker in host.workers():
+        if not worker.managed or (worker_ids is not None and worker.worker_id not in worker_ids):
+            continue
+        renewal = unreleased(host, worker)
+        if renewal is not None and not is_held(host.paths(worker).lock):
+            told = _told(renewal, goes_on=True, why="it was asked, and nothing comes of it")
+            found.append(told.model_copy(update={"next_step": "tell the worker to carry on, once it is idle"}))
+    return found
 
 
 def _interruption(host: Host, renewal: Renewal) -> Interrupted | None:

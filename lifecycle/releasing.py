@@ -40,6 +40,15 @@ def release(host: Host, worker: Worker, renewal: Renewal) -> Renewal:
         return renewal
 
 
+def unreleased(host: Host, worker: Worker) -> Renewal | None:
+    """The renewal of which a worker that was asked has not been told yet that nothing comes of it. Only looks."""
+    try:
+        return _late(host, worker)
+    except LifecycleError as error:
+        log.warning("%s: not looked at for a release: %s", worker.worker_id, error)
+        return None
+
+
 def release_late(host: Host, worker: Worker) -> bool:
     """Tell an idle worker that could not be told when its renewal was blocked or closed; whether it was told now."""
     try:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from deployments import cli
+from flows.recovery import recover_renewals
 from flows.sweep import sweep_workers
 from lifecycle.answering import answer
 from lifecycle.choice import Choice
@@ -43,11 +46,36 @@ def test_a_worker_closed_at_a_dialog_is_released_by_the_sweep_that_finds_it_idle
     assert _releases(scene) == 0, "nothing is typed into its dialog"
     _refuse_the_dialog(scene)
 
-    _sweep()
+    (told,) = _sweep()
     scene.stage.wait_ready(10)
-    _sweep()
+    (later,) = _sweep()
 
     assert _releases(scene) == 1
+    assert (told["outcome"], later["outcome"]) == ("spared", "none")
+    assert "told to carry on" in told["reason"]
+
+
+def test_recover_tells_a_worker_that_could_not_be_told_and_a_dry_run_only_says_so(
+    scene: Scene, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _blocked_at_a_dialog(scene)
+    with scene.host() as host:
+        answer(host, host.worker(scene.worker_id), Choice.DISMISS, who="alex")
+    _refuse_the_dialog(scene)
+
+    def recover(*options: str) -> dict[str, Any]:
+        capsys.readouterr()
+        assert cli.run(["recover", *options, "--json"]) == 0
+        (entry,) = json.loads(capsys.readouterr().out)
+        return dict(entry)
+
+    planned = recover("--dry-run")
+    assert (planned["goes_on"], planned["next_step"]) == (True, "tell the worker to carry on, once it is idle")
+    assert _releases(scene) == 0
+    assert recover()["outcome"] == "spared"
+    assert _releases(scene) == 1
+    scene.stage.wait_ready(10)
+    assert recover_renewals(renewals="here", return_state=True).result() == []  # type: ignore[comparison-overlap]
 
 
 def test_a_held_worker_is_released_only_when_the_hold_is_lifted(scene: Scene) -> None:
