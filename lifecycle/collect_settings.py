@@ -16,8 +16,9 @@ class CollectSettings(Value):
 
     *deadline* is for git alone: what it cannot say by then is left out, and said to be. Of a work tree every tracked
     file is in the snapshot and of the untracked ones those up to *largest_file*, up to *largest_snapshot* together.
-    The *offload_most* largest tool results of more than *offload_over* characters are kept for *artifacts_days* days,
-    none of a tool in *offload_protect*: what `read_file` printed is still on the disk.
+    The *offload_most* largest tool results of more than *offload_over* characters are kept, none of a tool in
+    *offload_protect*: what `read_file` printed is still on the disk. They stay for *artifacts_kept_for* and within
+    *artifacts_quota*; what a latest handoff names stays anyway.
     """
 
     deadline: timedelta = Field(timedelta(seconds=5), gt=timedelta())
@@ -30,4 +31,4 @@ class CollectSettings(Value):
     offload_most: int = Field(20, ge=0)
     offload_protect: tuple[str, ...] = ("read_file", "todo", "memory", "skill_view", "session_search")
     artifacts_quota: int = Field(1_024 * MIB, ge=0)
-    artifacts_days: int = Field(30, ge=1)
+    artifacts_kept_for: timedelta = Field(timedelta(days=30), gt=timedelta())

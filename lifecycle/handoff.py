@@ -11,6 +11,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from lifecycle.checkpoint import Checkpoint
+from lifecycle.collected_text import HEADING
 from lifecycle.draft import HANDOFF_SECTIONS, MACHINE_PART, opens_section, parse_draft, sections_of
 from lifecycle.foreign_text import bounded, cleaned, unfenced
 from lifecycle.redaction import redact
@@ -145,7 +146,7 @@ def _body(handoff: Handoff) -> str:
     if handoff.checkpoint:
         parts.append(f"## Checkpoint\n\n{_block(handoff.checkpoint)}")
     if handoff.supplement.strip():
-        parts.append(f"## Collected by Afresh\n\n{_quoted_text(handoff.supplement)}")
+        parts.append(f"{HEADING}\n\n{_quoted_text(handoff.supplement, whole=True)}")
     if handoff.notes:
         parts.append("## Notes of Afresh\n\n" + "\n".join(f"- {redact(_line(note))}" for note in handoff.notes))
     return "\n\n".join(parts) + "\n"
@@ -160,9 +161,10 @@ def _section(handoff: Handoff, name: str) -> str:
     return written or said or _EMPTY
 
 
-def _quoted_text(text: str) -> str:
+def _quoted_text(text: str, *, whole: bool = False) -> str:
     """A worker's text that can neither end its section nor leave a code fence open behind it."""
-    lines = bounded(redact(cleaned(text)).replace(MACHINE_PART, "").strip("\n").rstrip()).split("\n")
+    text = redact(cleaned(text)).replace(MACHINE_PART, "").strip("\n").rstrip()
+    lines = (text if whole else bounded(text)).split("\n")
     fence = ""
     for number, outside in unfenced(lines):
         if outside:

@@ -25,10 +25,10 @@ def rescue_ref(worker_id: str, at: datetime) -> str:
     return f"refs/afresh/{worker_id}/rescue/{at:%Y%m%dT%H%M%S.%fZ}"
 
 
-def describe(repository: Repository, ref: str, caps: Caps, *, message: str, keep: int) -> tuple[WorkTree, str]:
+def describe(repository: Repository, ref: str, caps: Caps | None, *, message: str, keep: int) -> tuple[WorkTree, str]:
     """What git says of the work tree, with a snapshot of it under *ref*; and why there is none, if there is none.
 
-    Of the worker's snapshots the newest *keep* stay.
+    Of the worker's snapshots the newest *keep* stay. Without *caps* none is taken.
 
     Raises:
         GitRefused: nothing could be learned.
@@ -44,6 +44,8 @@ def describe(repository: Repository, ref: str, caps: Caps, *, message: str, keep
         untracked=tuple(map(_shown, untracked[:NAMED])),
         left_out=max(len(dirty) - NAMED, 0) + max(len(untracked) - NAMED, 0),
     )
+    if caps is None:
+        return tree, ""
     try:
         stored = repository.store(changes, caps)
         commit = keep_tree(repository, ref, stored, message=message)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+
 from lifecycle import archive
+from lifecycle.collected_text import render
+from lifecycle.collecting import collect, forget_old_results
 from lifecycle.draft import sections_of
 from lifecycle.handoff import Handoff, compose
 from lifecycle.host import Host
 from lifecycle.ledger import StoredHandoff
+from lifecycle.offload import show_command
 from lifecycle.redaction import redact
 from lifecycle.renewal import ParsedHandoff, Phase, Renewal, SavedHandoff
-from lifecycle.steps.standing import advance, standing
+from lifecycle.steps.standing import advance, amend, standing
 from lifecycle.swarm import remember_in_swarm, tell_swarm
+from lifecycle.tokens import EncodingUnavailable, byte_bound, counter
 from lifecycle.worker import Worker
+
+log = logging.getLogger(__name__)
 
 
 def persist_handoff(host: Host, worker: Worker, parsed: ParsedHandoff) -> SavedHandoff:
@@ -23,8 +31,12 @@ def persist_handoff(host: Host, worker: Worker, parsed: ParsedHandoff) -> SavedH
     renewal = standing(host, parsed.renewal_id)
     if renewal.phase.reached(Phase.SAVED) and renewal.saved is not None:
         return renewal.saved
+    if renewal.collected is None:
+        host.progress(worker.worker_id, "collects what the machine knows")
+        collected = collect(host, worker, renewal, session_id=parsed.session_id or None)
+        renewal = amend(host, renewal, collected=collected)
     paths = host.paths(worker)
-    text = compose(_handoff(worker, renewal, parsed))
+    text = compose(_handoff(host, worker, renewal, parsed))
     place = paths.archived(renewal.opened_at, renewal.renewal_id)
     copies = [paths.shared_latest, paths.latest]
     if renewal.mission_id:
@@ -68,10 +80,11 @@ def persist_handoff(host: Host, worker: Worker, parsed: ParsedHandoff) -> SavedH
         f"Handoff written: {saved.next_action}",
         sharedHandoffPath=str(paths.shared_latest),
     )
+    _tidy(host)
     return saved
 
 
-def _handoff(worker: Worker, renewal: Renewal, parsed: ParsedHandoff) -> Handoff:
+def _handoff(host: Host, worker: Worker, renewal: Renewal, parsed: ParsedHandoff) -> Handoff:
     reading = renewal.reading
     sections = sections_of(parsed.draft_text) if parsed.draft_text else {}
     return Handoff(
@@ -87,6 +100,25 @@ def _handoff(worker: Worker, renewal: Renewal, parsed: ParsedHandoff) -> Handoff
         created_at=renewal.opened_at,
         sections=sections,
         checkpoint=parsed.checkpoint,
+        supplement=_supplement(host, renewal),
         notes=parsed.notes,
         banner=parsed.banner,
     )
+
+
+def _supplement(host: Host, renewal: Renewal) -> str:
+    if renewal.collected is None:
+        return ""
+    home = host.settings.home
+    try:
+        count = counter()
+    except EncodingUnavailable:
+        count = byte_bound
+    return render(renewal.collected, budget=host.settings.collect.tokens, count=count, show=show_command(home))
+
+
+def _tidy(host: Host) -> None:
+    try:
+        forget_old_results(host)
+    except OSError as error:
+        log.warning("kept results: %s", error)
