@@ -44,7 +44,7 @@ class WorkerStatus(Value):
     """One worker now. *state* is one word for all: renewing or blocked, else the context state.
 
     *signal* says which figure is held against *policy*: `occupancy` (*tokens*) or `session_total`. *error* says why
-    a context is unknown, *why* what comes next.
+    a context is unknown, *why* what comes next; *planned* is the next sweep's action in one word.
     """
 
     worker_id: str
@@ -81,6 +81,7 @@ class WorkerStatus(Value):
     error: str | None
     why: str
     profile: Path
+    planned: str = "none"
     title: str | None = None
     billed: Billed = Billed()
 
@@ -174,6 +175,7 @@ def described(host: Host, finding: Finding) -> WorkerStatus:
         error=reading.error,
         why=_why(finding),
         profile=worker.profile,
+        planned=finding.decision.action.value,
         title=reading.title,
         billed=reading.billed,
     )
