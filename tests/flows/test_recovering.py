@@ -15,12 +15,14 @@ from typing import Any
 
 import pytest
 from prefect import get_client
-from prefect.client.schemas.objects import FlowRun, State
+from prefect.client.schemas.filters import LogFilter, LogFilterFlowRunId
+from prefect.client.schemas.objects import FlowRun, Log, State
 from prefect.flow_engine import run_flow
 from prefect.settings import PREFECT_API_URL
 from prefect.states import AwaitingRetry, Crashed
 
 from deployments import cli
+from deployments.prefect_environment import client_environment
 from flows.recovery import recover_renewals
 from flows.renewal import renew_worker
 from flows.sweep import sweep_workers
@@ -43,7 +45,7 @@ class Renewing:
             self.process = subprocess.Popen(
                 [*command, scene.worker_id, str(self._here), str(self._go), asked_by],
                 cwd=REPOSITORY,
-                env={**os.environ, "PREFECT_API_URL": api},
+                env={**os.environ, **_as_served(scene), "PREFECT_API_URL": api},
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
@@ -83,6 +85,19 @@ def processes() -> Iterator[list[Renewing]]:
     for one in started:
         if one.process.poll() is None:
             one.kill()
+
+
+def _as_served(scene: Scene) -> dict[str, str]:
+    """What the runs of `afresh serve` find in their environment, but for where Prefect keeps its files."""
+    with scene.host() as host:
+        given = client_environment(host.settings)
+    return {name: value for name, value in given.items() if name != "PREFECT_HOME"}
+
+
+async def _logged(run_id: str) -> list[Log]:
+    async with get_client() as client:
+        only = LogFilter(flow_run_id=LogFilterFlowRunId(any_=[uuid.UUID(run_id)]))
+        return await client.read_logs(only, limit=200)
 
 
 async def _set(run_id: str, state: State[Any]) -> FlowRun:
@@ -144,6 +159,17 @@ def test_a_run_that_is_run_again_after_its_end_does_nothing(scene: Scene) -> Non
     assert again.name == "Spared"
     assert "has ended" in (again.message or "")
     assert (scene.user_texts(), scene.stage.pane_pid) == (before, pid)
+
+
+def test_what_its_steps_say_stands_in_the_log_of_a_run(scene: Scene, processes: list[Renewing]) -> None:
+    one = Renewing(scene, "one")
+    processes.append(one)
+    one.begin()
+    name, run_id = one.ended()
+
+    assert name == "Renewed"
+    told = [log.message for log in asyncio.run(_logged(run_id)) if log.name == "lifecycle.host"]
+    assert {f"swarm1: {phase}" for phase in ("requested", "saved", "stopped", "proved")} <= set(told)
 
 
 def test_a_blocked_run_that_is_run_again_leaves_the_block_to_its_human(scene: Scene) -> None:
