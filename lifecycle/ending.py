@@ -10,6 +10,7 @@ from lifecycle.elsewhere import has_ended
 from lifecycle.errors import AgentGone, LifecycleError, StopsHere
 from lifecycle.host import Host
 from lifecycle.notifying import notify
+from lifecycle.orchestrator import tell_orchestrator
 from lifecycle.reading import ContextReading
 from lifecycle.record import Dismissed
 from lifecycle.releasing import release
@@ -46,6 +47,7 @@ def block(host: Host, worker: Worker, renewal: Renewal, error: LifecycleError) -
         placed.detail,
         remedy=remedy(worker, placed),
     )
+    tell_orchestrator(host, worker, "blocked", blocked)
     return Blocked(renewal=blocked, block=placed)
 
 

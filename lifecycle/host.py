@@ -6,7 +6,8 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from datetime import datetime
+from copy import copy
+from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
@@ -100,6 +101,13 @@ class Host:
         """From here until the end of `bringing_back` the worker is down, or about to be."""
         self._down.enter_context(bringing_back_first())
 
+    def hurried(self, within: timedelta) -> Host:
+        """The same host, on which no delivery waits longer than *within* for one thing."""
+        hurried, deadlines = copy(self), self.settings.deadlines
+        quick = deadlines.model_copy(update={"delivery": min(deadlines.delivery, within)})
+        hurried.settings = self.settings.model_copy(update={"deadlines": quick})
+        return hurried
+
     def now(self) -> datetime:
         return self.clock.now()
 
@@ -192,7 +200,11 @@ class Host:
 
     def read(self, worker: Worker, process: Process | None, *, overhead: int | None = None) -> ContextReading:
         since = process.started_at if process else None
-        return self.agent(worker).read_context(worker, since=since, now=self.now(), overhead=overhead)
+        reading = self.agent(worker).read_context(worker, since=since, now=self.now(), overhead=overhead)
+        asked = self.ledger.record(worker.worker_id).compression if reading.compactions else None
+        if asked is None:
+            return reading
+        return reading.model_copy(update={"asked_compactions": asked.happened_by(reading)})
 
     def turn(self, worker: Worker, process: Process | None) -> TurnState:
         return self.agent(worker).turn(worker, since=process.started_at if process else None)

@@ -47,7 +47,7 @@ def append_event(
     entry += [f"- Mission: {mission_id}\n"] if mission_id else []
     entry += [f"- Assignment: {assignment_id}\n"] if assignment_id else []
     entry += [f"- Summary: {summary}\n"]
-    _append(paths, day, "".join(entry), title=f"# Episodes — {paths.worker_id} — {at:%Y-%m-%d}\n\n")
+    append_text(paths, day, "".join(entry), title=f"# Episodes — {paths.worker_id} — {at:%Y-%m-%d}\n\n")
     if not mission_id:
         return
     if not is_mission_id(mission_id):
@@ -63,11 +63,15 @@ def append_event(
         "event": {key: redact(value) if isinstance(value, str) else value for key, value in event.items()},
     }
     events = paths.memory / "missions" / mission_id / "events.jsonl"
-    _append(paths, events, json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
+    append_text(paths, events, json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
 
 
-def _append(paths: WorkerPaths, path: Path, text: str, *, title: str = "") -> None:
-    """Append in one write, on a line of its own: what a full disk left of the last entry stays apart (D1)."""
+def append_text(paths: WorkerPaths, path: Path, text: str, *, title: str = "") -> None:
+    """Append in one write, on a line of its own: what a full disk left of the last entry stays apart (D1).
+
+    Raises:
+        MemoryNotWritten
+    """
     try:
         durable.make_private(path.parent)
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 from lifecycle.errors import CheckpointRefused
 from lifecycle.reading import ContextReading
@@ -18,12 +19,15 @@ RESUME = "RESUME_AFTER_HANDOFF"
 CANCELLED = "RENEWAL_CANCELLED"
 CONTINUE = "CONTINUE"
 CHECKPOINT = "CHECKPOINT_REQUESTED"
-OUR_MARKERS = (HANDOFF, RESUME, CANCELLED, CONTINUE, CHECKPOINT)
+NOTICE = "AFRESH_NOTICE"
+OUR_MARKERS = (HANDOFF, RESUME, CANCELLED, CONTINUE, CHECKPOINT, NOTICE)
 
 SAFE_ID = re.compile(r"[a-z0-9][a-z0-9_.:-]{0,127}", re.IGNORECASE | re.ASCII)
 """The reference system's rule for mission ids; an id of another shape is not typed."""
 
-_OURS = re.compile(rf"(?:{HANDOFF}|{RESUME}|{CHECKPOINT})\b|(?:{CANCELLED}|{CONTINUE}) r[0-9][\w-]*: ", re.ASCII)
+_OURS = re.compile(
+    rf"(?:{HANDOFF}|{RESUME}|{CHECKPOINT}|{NOTICE})\b|(?:{CANCELLED}|{CONTINUE}) r[0-9][\w-]*: ", re.ASCII
+)
 
 # ruff: noqa: E501 - what is typed is written as it is typed
 _FIELDS = """\
@@ -203,3 +207,27 @@ def cancelled(*, renewal_id: str) -> str:
 
 def checkpoint_request(full: str) -> str:
     return _CHECKPOINT.format(marker=CHECKPOINT, fullness=full)
+
+
+_NEWS = {
+    "requested": "It was asked for a handoff, because its context is nearly full. Give it no new work until it is renewed.",
+    "renewed": "It works on in a new, clean session, and takes work again.",
+    "blocked": "Its renewal waits for a human. Give it no new work; the command afresh blocked shows the evidence and the answers.",
+}
+
+
+def notice(
+    occasion: Literal["requested", "renewed", "blocked"],
+    *,
+    worker_id: str,
+    mission_id: str | None,
+    renewal_id: str,
+    reason: str = "",
+    handoff: Path | None = None,
+) -> str:
+    """What an orchestrator is told. Own words, ids and paths only, so that every face takes it."""
+    lines = [f"{NOTICE} {occasion}", f"WORKER: {worker_id}", f"MISSION: {typed_id(mission_id)}"]
+    lines += [f"RENEWAL_ID: {renewal_id}"]
+    lines += [f"REASON: {typed_id(reason)}"] if reason else []
+    lines += [f"HANDOFF: {handoff}"] if handoff else []
+    return "\n".join([*lines, _NEWS[occasion], "This is for your information; nobody waits for an answer."])

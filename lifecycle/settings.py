@@ -137,6 +137,7 @@ class Settings(Value):
     """Everything that an operator can set. *path* is the file it came from, None where there is none.
 
     *host_name* names this host's work pool, deployments and artifacts; by default it is the system's.
+    *orchestrator* is the worker that is told of the others' renewals, where there is one of this id.
     """
 
     home: Path
@@ -146,6 +147,7 @@ class Settings(Value):
     memory_root: Path
     roster: Path | None = None
     socket: str | None = None
+    orchestrator: str = "orchestrator"
     automatic: bool = False
     max_parallel_renewals: int = Field(2, ge=1)
     sweep_interval: timedelta = Field(timedelta(minutes=10), ge=timedelta(seconds=30))
@@ -224,6 +226,7 @@ def load_settings(explicit: Path | None = None, environ: Mapping[str, str] = os.
         "hermes_root": str(_root_of(_path(root, environ))),
         "memory_root": environ.get("HERMES_SWARM_MEMORY_ROOT") or "~/hermes-workspace",
         "socket": environ.get("AFRESH_TMUX_SOCKET"),
+        "orchestrator": environ.get("SWARM_ORCHESTRATOR_WORKER_ID") or "orchestrator",
     }
     merged = {**defaults, **table}
     for key in ("hermes_root", "memory_root", "roster"):

@@ -22,6 +22,7 @@ from lifecycle.failed_turn import TurnWatch
 from lifecycle.host import Host
 from lifecycle.input_line import GONE
 from lifecycle.notifying import notify
+from lifecycle.orchestrator import tell_orchestrator
 from lifecycle.reading import ContextReading
 from lifecycle.renewal import Acknowledgement, End, Phase, Renewal, Renewed, ResumePrompt
 from lifecycle.screen import PaneState
@@ -233,4 +234,5 @@ def _close(host: Host, worker: Worker, renewal: Renewal, proof: Acknowledgement)
     )
     answered = f"generation {renewal.generation + 1} answered"
     notify(host, worker, f"renewed:{renewal.renewal_id}", "renewed", answered, level=logging.INFO)
+    tell_orchestrator(host, worker, "renewed", closed)
     return Renewed(renewal=closed)

@@ -10,6 +10,7 @@ from lifecycle.delivery import deliver
 from lifecycle.errors import NothingTyped, NotNow
 from lifecycle.host import Host
 from lifecycle.notifying import notify
+from lifecycle.orchestrator import tell_orchestrator
 from lifecycle.renewal import HandoffRequest, OpenedRenewal, Phase, Renewal, Unasked
 from lifecycle.steps.standing import advance, amend, remembering, standing
 from lifecycle.swarm import remember_in_swarm, tell_swarm
@@ -61,6 +62,7 @@ def request_handoff(host: Host, worker: Worker, opened: OpenedRenewal) -> Handof
     )
     tell_swarm(host, worker, acceptingWork=False)
     notify(host, worker, f"requested:{renewal.renewal_id}", "asked for a handoff", renewal.why, level=logging.INFO)
+    tell_orchestrator(host, worker, "requested", renewal)
     return asked
 
 
