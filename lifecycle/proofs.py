@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from lifecycle.checkpoint import Checkpoint
+from lifecycle.identifiers import Identifier
 from lifecycle.launch import LaunchSpec
 from lifecycle.processes import ProcessId
 from lifecycle.transcript import SentRow
@@ -53,6 +54,10 @@ class ParsedHandoff(Value):
     """Whether the session made a tool call of its own, besides writing the handoff."""
     banner: str = ""
     """What a reboot left unknown; stands above all sections."""
+    identifiers: tuple[Identifier, ...] = ()
+    """Those that the handoff must hold; it is given what it lacks."""
+    supplement: str = ""
+    """What the transcript tells beside the words of a worker that said too little."""
 
 
 class SavedHandoff(Value):

@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
+from lifecycle.budgets import SynthesisSettings
 from lifecycle.checkpoint import Checkpoint, State
-from lifecycle.foreign_text import bounded, cleaned
+from lifecycle.conversation import Conversation
+from lifecycle.errors import ContextUnreadable
+from lifecycle.fitting import default_counter
+from lifecycle.gate import asks_somebody
 from lifecycle.host import Host
-from lifecycle.prompts import is_ours, one_line
+from lifecycle.identifiers import Identifier, must_survive
+from lifecycle.judging import unanswered_words
+from lifecycle.pieces import LAST_CALLS, LAST_FILES, LAST_REQUESTS, NOT_STATED, Pieces, pieces_of
 from lifecycle.renewal import ParsedHandoff, Quality, Renewal
-from lifecycle.transcript import Digest, ToolCall
+from lifecycle.tokens import TokenCounter
+from lifecycle.value import Value
 from lifecycle.worker import Worker
 
-LAST_REQUESTS = 5
-LAST_CALLS = 25
-LAST_FILES = 50
-SHORT = 300
-QUOTED_HEAD, QUOTED_TAIL = 1_200, 500
-"""Characters kept of the two ends of a longer request: five of them and the last words fit into a section."""
+__all__ = [
+    "LAST_CALLS",
+    "LAST_FILES",
+    "LAST_REQUESTS",
+    "NEXT_ACTION",
+    "NOT_STATED",
+    "Synthesis",
+    "collect",
+    "synthesize",
+]
 
 NEXT_ACTION = "Re-ground yourself from this document and the files it names, then wait for orders."
-NOT_STATED = "not stated by the worker"
+BANNER = "Collected by Afresh from the transcript; the worker did not write this."
+IN_CHECKPOINT = 10
+"""Files and commands that the checkpoint names; the sections have them all."""
+
+
+class Synthesis(Value):
+    """A handoff from rows alone. *dropped* says what the budget left out, *wanted* which identifiers it must hold."""
+
+    document: str
+    checkpoint: Checkpoint
+    dropped: str = ""
+    wanted: tuple[Identifier, ...] = ()
+    asks_human: bool = False
+    tokens: int
 
 
 def synthesize(host: Host, worker: Worker, renewal: Renewal) -> ParsedHandoff:
@@ -30,82 +51,110 @@ def synthesize(host: Host, worker: Worker, renewal: Renewal) -> ParsedHandoff:
     Raises:
         ContextUnreadable: the agent's database cannot be read, so there is nothing to collect from.
     """
-    process = host.process(worker)
-    found = host.agent(worker).digest(worker, since=process.started_at if process else None)
-    files = ", ".join(_files(found)) or "none seen in the transcript"
-    commands = "; ".join(one_line(command, SHORT) for command in _commands(found)[-LAST_CALLS:]) or "none seen"
-    checkpoint = Checkpoint(
+    process, paths = host.process(worker), host.paths(worker)
+    found = host.agent(worker).conversation(worker, since=process.started_at if process else None)
+    made = collect(
+        found,
+        worker_id=worker.worker_id,
+        mission_id=renewal.mission_id,
+        renewal_id=renewal.renewal_id,
+        settings=host.settings.synthesis,
+        ours=(str(paths.handoffs), str(paths.home)),
+    )
+    session = found.session_id or (renewal.reading.session_id if renewal.reading else None) or ""
+    notes = ("Synthesized from the transcript; the worker did not write it.", *([made.dropped] if made.dropped else []))
+    return ParsedHandoff(
+        renewal_id=renewal.renewal_id,
+        checkpoint=made.checkpoint,
+        reply_row=0,
+        session_id=session,
+        draft_text=made.document,
+        quality=Quality.SYNTHESIZED,
+        notes=notes,
+        identifiers=made.wanted,
+        asks_human=made.asks_human,
+    )
+
+
+def collect(
+    found: Conversation,
+    *,
+    worker_id: str,
+    mission_id: str | None,
+    renewal_id: str,
+    settings: SynthesisSettings | None = None,
+    ours: tuple[str, ...] = (),
+    count: TokenCounter | None = None,
+) -> Synthesis:
+    """The handoff of *found* within the budget: the oldest goes first, and what went is said. No model is asked.
+
+    RESULT and NEXT_ACTION are never made up: the successor re-grounds itself and waits.
+    """
+    count, budget = count or default_counter(), (settings or SynthesisSettings()).tokens
+    title = f"# Handoff — {worker_id} — {mission_id or 'none'}\n"
+    pieces = pieces_of(found, tokens=budget, count=count)
+
+    def document(kept: Pieces) -> str:
+        return title + "".join(f"\n## {name}\n{text}\n" for name, text in _sections(kept).items())
+
+    text = document(pieces)
+    while count(text) > budget and pieces.droppable:
+        pieces = pieces.without_oldest(max(1, (count(text) - budget) // 40))
+        text = document(pieces)
+    words = unanswered_words(found)
+    return Synthesis(
+        document=text,
+        checkpoint=_checkpoint(pieces, renewal_id),
+        dropped=pieces.told_dropped,
+        wanted=must_survive(found, ours=ours),
+        asks_human=asks_somebody(words),
+        tokens=count(text),
+    )
+
+
+def supplement(host: Host, worker: Worker, renewal: Renewal) -> str:
+    """What the transcript tells beside the words of a worker whose handoff says too little; empty if unreadable."""
+    try:
+        parsed = synthesize(host, worker, renewal)
+    except ContextUnreadable:
+        return ""
+    lines = (parsed.draft_text or "").split("\n")[1:]
+    return "\n".join(f"### From the transcript: {line[3:]}" if line.startswith("## ") else line for line in lines)
+
+
+def _sections(pieces: Pieces) -> dict[str, str]:
+    kept = f"What an earlier compaction had kept, as it told it:\n{pieces.summary}" if pieces.summary else ""
+    unknown = [f"{told} — no result was written: its effect is unknown, verify first" for told in pieces.open_calls]
+    todos = [f"to do ({todo.status}): {todo.content}" for todo in pieces.todos]
+    parts = (
+        ("The last requests, newest last:", pieces.requests or NOT_STATED),
+        ("The worker's last words:", pieces.last_words or NOT_STATED),
+        ("What it said before, newest last:", pieces.messages),
+    )
+    return {
+        "Current state": "\n\n".join(filter(None, (BANNER, pieces.told_dropped, kept))),
+        "Objective": pieces.objective or NOT_STATED,
+        "Completed": NOT_STATED,
+        "In progress": _bullets([*unknown, *todos]) or NOT_STATED,
+        "Files touched": _bullets(pieces.files) or "none seen in the transcript",
+        "Commands run": _bullets(pieces.commands) or "none seen in the transcript",
+        "Blockers": _bullets(pieces.failures) or NOT_STATED,
+        "Next exact action": NEXT_ACTION,
+        "Resume prompt": "\n\n".join(f"{label}\n{text}" for label, text in parts if text),
+    }
+
+
+def _checkpoint(pieces: Pieces, renewal_id: str) -> Checkpoint:
+    return Checkpoint(
         state=State.HANDOFF,
-        files_changed=files,
-        commands_run=commands,
+        files_changed=", ".join(pieces.files[-IN_CHECKPOINT:]) or "none seen in the transcript",
+        commands_run="; ".join(pieces.shell[-IN_CHECKPOINT:]) or "none seen",
         result=NOT_STATED,
         blocker=NOT_STATED,
         next_action=NEXT_ACTION,
-        renewal_id=renewal.renewal_id,
+        renewal_id=renewal_id,
     )
-    session = found.session_id or (renewal.reading.session_id if renewal.reading else None) or ""
-    return ParsedHandoff(
-        renewal_id=renewal.renewal_id,
-        checkpoint=checkpoint,
-        reply_row=0,
-        session_id=session,
-        draft_text=_document(worker, renewal, found),
-        quality=Quality.SYNTHESIZED,
-        notes=("Synthesized from the transcript; the worker did not write it.",),
-    )
-
-
-def _document(worker: Worker, renewal: Renewal, found: Digest) -> str:
-    asked = [text for text in found.requests if not is_ours(text)]
-    open_calls = [call for call in found.calls if call.outcome is None][-LAST_CALLS:]
-    sections = {
-        "Current state": "Collected by Afresh from the transcript; the worker did not write this.",
-        "Objective": _quoted(asked[:1]) or NOT_STATED,
-        "Completed": NOT_STATED,
-        "In progress": _bullets(
-            [f"{_told(call)} — no result was written: its effect is unknown, verify first" for call in open_calls]
-        )
-        or NOT_STATED,
-        "Files touched": _bullets(_files(found)) or "none seen in the transcript",
-        "Commands run": _bullets([_told(call) for call in found.calls[-LAST_CALLS:]]) or "none seen in the transcript",
-        "Blockers": NOT_STATED,
-        "Next exact action": NEXT_ACTION,
-        "Resume prompt": f"The last requests, newest last:\n{_quoted(asked[-LAST_REQUESTS:]) or NOT_STATED}\n\n"
-        f"The worker's last words:\n{_quoted([found.last_words]) or NOT_STATED}",
-    }
-    title = f"# Handoff — {worker.worker_id} — {renewal.mission_id or 'none'}\n"
-    return title + "".join(f"\n## {name}\n{text}\n" for name, text in sections.items())
-
-
-def _commands(found: Digest) -> list[str]:
-    return [command for call in found.calls if (command := str(_arguments(call).get("command") or ""))]
-
-
-def _files(found: Digest) -> list[str]:
-    """The files that were written last, oldest first."""
-    named = [one_line(path, SHORT) for call in reversed(found.calls) for path in reversed(call.files)]
-    return [*dict.fromkeys(named)][:LAST_FILES][::-1]
-
-
-def _arguments(call: ToolCall) -> dict[str, Any]:
-    try:
-        found = json.loads(call.arguments)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _told(call: ToolCall) -> str:
-    arguments = _arguments(call)
-    what = arguments.get("command") or arguments.get("path") or call.arguments
-    return one_line(f"{call.name}: {what}", SHORT)
 
 
 def _bullets(lines: list[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
-
-
-def _quoted(texts: list[str]) -> str:
-    """The words of others, each bounded; quoted, so that none of their lines is a heading of the document."""
-    kept = [bounded(cleaned(text).strip(), QUOTED_HEAD, QUOTED_TAIL) for text in texts]
-    return "\n\n".join("\n".join(f"> {line}" for line in text.splitlines()) for text in kept if text)

@@ -150,7 +150,7 @@ def test_the_last_of_many_are_told(room: Room) -> None:
     assert asked == [f"> request {number}." for number in range(LAST_FILES + 5)][-LAST_REQUESTS:]
     assert len(sections["Commands run"].splitlines()) == LAST_CALLS
     files = sections["Files touched"].splitlines()
-    assert (len(files), files[-1]) == (LAST_FILES, f"- /repo/{LAST_FILES}.py")
+    assert (len(files), files[-1]) == (LAST_FILES, f"- /repo/{LAST_FILES}.py (2 times)")
     assert len(files) == len(set(files))
 
 
