@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import secrets
 import signal
@@ -17,11 +16,12 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
+from deployments.address import USER, access_environment, check_bind, local_url
 from deployments.output import tell
 from deployments.prefect_environment import client_environment, server_environment
 from lifecycle.errors import LifecycleError, Misuse
 from lifecycle.processes import ProcessId, ask_to_exit, end, identity_of, is_alive, tree_of
-from lifecycle.settings import Settings
+from lifecycle.settings import ServerSettings, Settings
 from lifecycle.value import Value
 from lifecycle.waiting import DeadlinePassed, SystemClock, wait_until
 
@@ -51,7 +51,7 @@ class Running(Value):
     def is_healthy(self) -> bool:
         request = urllib.request.Request(f"{self.api}/health")  # noqa: S310 - our own loopback address
         if self.password:
-            token = base64.b64encode(f"afresh:{self.password}".encode()).decode()
+            token = base64.b64encode(f"{USER}:{self.password}".encode()).decode()
             request.add_header("Authorization", f"Basic {token}")
         try:
             with urllib.request.urlopen(request, timeout=2) as answer:  # noqa: S310
@@ -64,7 +64,8 @@ class Running(Value):
 def server_for(settings: Settings) -> Iterator[str]:
     """Point this process at a server and yield its address; an embedded one is stopped again."""
     os.environ.update(client_environment(settings))
-    if os.environ.get("PREFECT_API_URL"):
+    if os.environ.get("PREFECT_API_URL") or settings.server.url:
+        os.environ.update(access_environment(settings))
         yield os.environ["PREFECT_API_URL"].removesuffix("/api")
         return
     served = recorded(settings)
@@ -73,7 +74,9 @@ def server_for(settings: Settings) -> Iterator[str]:
         yield served.url
         return
     tell("starting an embedded Prefect server (about 20 s)")
-    with started(settings, port=free_port(settings.server.host), password=None) as running:
+    alone = settings.model_copy(update={"server": ServerSettings()})
+    # Any user of this host can reach a port on loopback, and who can start runs can run code.
+    with started(alone, port=free_port(alone.server.host), password=secrets.token_urlsafe(24)) as running:
         _point_at(running)
         try:
             yield running.url
@@ -97,8 +100,13 @@ def started(settings: Settings, *, port: int, password: str | None) -> Iterator[
     """Run a server for as long as the block lasts.
 
     Raises:
+        Misuse: others could reach it without a password.
         ServerError: it ended, or did not answer in time; the message names its log.
     """
+    if password is None and not settings.server.is_on_loopback:
+        msg = f"server.host {settings.server.host}: others could reach it without a password"
+        raise Misuse(msg)
+    check_bind(settings)
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     (settings.home / "prefect").mkdir(exist_ok=True, mode=0o700)
     environment = {**os.environ, **server_environment(settings, port=port, password=password)}
@@ -114,7 +122,7 @@ def started(settings: Settings, *, port: int, password: str | None) -> Iterator[
             start_new_session=True,
         )
     running = Running(
-        url=f"http://{settings.server.host}:{port}",
+        url=local_url(settings, port),
         process=identity_of(process.pid),
         owner=identity_of(os.getpid()),
         password=password,
@@ -190,35 +198,25 @@ def recorded(settings: Settings) -> Running | None:
 @contextmanager
 def recorded_as(settings: Settings, running: Running) -> Iterator[None]:
     """Let other commands of this home find *running*. The file holds the password and is for its owner alone."""
+    record(settings, running)
+    try:
+        yield
+    finally:
+        record_path(settings).unlink(missing_ok=True)
+
+
+def record(settings: Settings, running: Running) -> None:
     path = record_path(settings)
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(running.model_dump_json())
-    try:
-        yield
-    finally:
-        path.unlink(missing_ok=True)
-
-
-def kept_password(settings: Settings) -> str:
-    """The password of this home's server: made once, kept for its owner alone."""
-    path = settings.home / "server.password"
-    try:
-        return json.loads(path.read_text())["password"]  # type: ignore[no-any-return]
-    except (OSError, ValueError, KeyError):
-        password = secrets.token_urlsafe(24)
-        path.unlink(missing_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            json.dump({"password": password}, file)
-        return password
 
 
 def _point_at(running: Running) -> None:
     os.environ["PREFECT_API_URL"] = running.api
     if running.password:
-        os.environ["PREFECT_API_AUTH_STRING"] = f"afresh:{running.password}"
+        os.environ["PREFECT_API_AUTH_STRING"] = f"{USER}:{running.password}"
 
 
 def free_port(host: str) -> int:

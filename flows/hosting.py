@@ -15,6 +15,14 @@ from tasks.events import show_events
 
 Notice = Mapping[str, str]
 
+SWEPT = "afresh.sweep.ended"
+"""The event after each sweep of a host."""
+
+
+def sweeps_of(host_name: str) -> dict[str, str]:
+    """Name the resource of the events about a host's sweeps."""
+    return {"prefect.resource.id": f"afresh.sweeps.{host_name}", "prefect.resource.name": host_name}
+
 
 @contextmanager
 def host_of_run() -> Iterator[Host]:

@@ -10,6 +10,7 @@ from deployments.commands import (
     checkpoints,
     control,
     demonstration,
+    deploying,
     doctor,
     events,
     handoffs,
@@ -17,6 +18,8 @@ from deployments.commands import (
     renewals,
     serving,
     status,
+    units,
+    watching,
 )
 
 
@@ -35,6 +38,9 @@ def register(app: typer.Typer) -> None:
         control,
         events,
         serving,
+        deploying,
+        units,
+        watching,
         doctor,
         demonstration,
     ):
