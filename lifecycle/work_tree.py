@@ -102,6 +102,12 @@ class Repository:
             tree = self.git("write-tree", "--missing-ok", environment=at_hand)
         return Stored(tree=os.fsdecode(tree).strip(), not_stored=not_stored)
 
+    def blob_of(self, path: str, mode: str, scratch: Path) -> str | None:
+        """What git would store of *path* now, which is of *mode*; None where it is gone."""
+        if _lstat(self.root / path) is None:
+            return None
+        return self._hashed({path: mode}, scratch, {})[path]
+
     def _storable(self, changes: list[Change], caps: Caps) -> tuple[dict[str, str], dict[str, str]]:
         """The mode of each changed path that can be stored, and why each other one cannot; neither where it is gone."""
         modes: dict[str, str] = {}
