@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-_OURS = Path(tempfile.mkdtemp(prefix="afresh-tests-"))
+from tests.folders import clear_abandoned, give_up, own_folder
+
+_PREFIX = "afresh-tests-"
+_OURS = own_folder(_PREFIX)
 _OWNER = os.getpid()
 
 
 @atexit.register
 def _clear() -> None:
     if os.getpid() == _OWNER:  # a forked child ends without taking its parent's folders along
-        shutil.rmtree(_OURS, ignore_errors=True)
+        with suppress(OSError):
+            give_up(_OURS)
 
 
 def _isolate() -> None:
@@ -41,8 +44,16 @@ _isolate()
 # The imports come after the isolation on purpose.
 from deployments.demo.script import Script  # noqa: E402
 from deployments.demo.scripted_model import ScriptedModel  # noqa: E402
+from tests.agents.ground import clear_abandoned_grounds  # noqa: E402
 from tests.agents.hermes_stage import HermesStage  # noqa: E402
 from tests.agents.stage import Stage  # noqa: E402
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Remove what killed runs left; of the processes of one run only the first one does."""
+    if not hasattr(session.config, "workerinput"):
+        clear_abandoned(_PREFIX)
+        clear_abandoned_grounds()
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import tempfile
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +13,9 @@ import psutil
 import pytest
 
 from lifecycle.waiting import DeadlinePassed, SystemClock, wait_until
+from tests.folders import clear_abandoned, give_up, own_folder
+
+PREFIX = "afresh-ground-"
 
 
 class Ground:
@@ -21,7 +23,7 @@ class Ground:
 
     def __init__(self) -> None:
         # tmux's socket must fit into 108 bytes, and pytest's own folders do not always
-        self.root = Path(tempfile.mkdtemp(prefix="afresh-"))
+        self.root = own_folder(PREFIX)
         self.hermes_root = self.root / "hermes"
         self.memory_root = self.root / "memory-root"
         self.home = self.root / "afresh"
@@ -60,24 +62,40 @@ class Ground:
 
     def clear(self) -> None:
         """End every process that was started here, each by its id, then tmux, and remove the folder."""
-        for process in self._processes():
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
-        self.tmux("kill-server", check=False)
-        try:
-            wait_until(lambda: not self._processes(), timedelta(seconds=10), SystemClock(), timedelta(seconds=0.02))
-        except DeadlinePassed:
-            pytest.fail(f"still running: {self._processes()}")
-        shutil.rmtree(self.root)
+        end_all_in(self.root)
+        give_up(self.root)
 
-    def _processes(self) -> list[psutil.Process]:
-        """Everything whose HERMES_HOME lies here: agents, old and new, and what they started."""
-        found = []
-        for process in psutil.process_iter():
-            with suppress(psutil.Error):
-                if process.environ().get("HERMES_HOME", "").startswith(f"{self.root}/") and not has_ended(process.pid):
-                    found.append(process)
-        return found
+
+def end_all_in(root: Path) -> None:
+    """End what runs on the ground in *root*: agents, old and new, what they started, and tmux."""
+    for process in _processes(root):
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    subprocess.run(["tmux", "-S", str(root / "tmux"), "kill-server"], capture_output=True, check=False, timeout=20)
+    try:
+        wait_until(lambda: not _processes(root), timedelta(seconds=10), SystemClock(), timedelta(seconds=0.02))
+    except DeadlinePassed:
+        pytest.fail(f"still running: {_processes(root)}")
+
+
+def clear_abandoned_grounds() -> list[Path]:
+    """End and remove what the tests of a killed run left."""
+
+    def clear(root: Path) -> None:
+        end_all_in(root)
+        shutil.rmtree(root)
+
+    return clear_abandoned(PREFIX, clear)
+
+
+def _processes(root: Path) -> list[psutil.Process]:
+    """Everything whose HERMES_HOME lies here."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get("HERMES_HOME", "").startswith(f"{root}/") and not has_ended(process.pid):
+                found.append(process)
+    return found
 
 
 def has_ended(pid: int) -> bool:

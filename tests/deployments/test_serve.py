@@ -11,6 +11,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ import psutil
 import pytest
 
 from deployments.server import free_port
+from lifecycle.ledger import Ledger
+from lifecycle.waiting import DeadlinePassed, SystemClock, wait_until
 from tests.agents.ground import has_ended
 from tests.agents.stage import Stage
 
@@ -88,6 +91,23 @@ command = ["{stage.command[0]}", "chat", "--cli"]
         found: dict[str, Any] = json.loads(self.afresh("status", "--json").stdout)[0]
         return found
 
+    def wait_renewed(self, generation: int, within: float = 400) -> None:
+        """Wait for the sweep, the runner and the renewal, each of which starts a process of some seconds of work.
+
+        The ledger is read here: a command a look would take one of the machine's cores away from what is waited for.
+        """
+        with Ledger(self.stage.ground.home / "ledger.db") as ledger:
+            try:
+                wait_until(
+                    lambda: ledger.record(self.stage.worker_id).generation == generation,
+                    timedelta(seconds=within),
+                    SystemClock(),
+                )
+            except DeadlinePassed:
+                stands = [one.model_dump_json(indent=1) for one in ledger.renewals_of(self.stage.worker_id)]
+                log = self.log.read_text()[-6000:]
+                pytest.fail("\n".join([f"no generation {generation} in {within} s", *stands, log, self.stage.screen()]))
+
     def end(self) -> None:
         """Stop it as an operator would; its processes end with it."""
         children = psutil.Process(self.process.pid).children(recursive=True)
@@ -108,6 +128,7 @@ def served(stage: Stage) -> Iterator[Served]:
             running.end()
 
 
+@pytest.mark.timeout(700)
 def test_serve_sweeps_by_itself_answers_only_with_the_password_and_leaves_agents_alone(served: Served) -> None:
     stage, password = served.stage, served.password()
     home = stage.ground.home
@@ -127,7 +148,7 @@ def test_serve_sweeps_by_itself_answers_only_with_the_password_and_leaves_agents
     assert "served already" in second.stderr
 
     stage.fill(70_000)
-    stage.wait(lambda: served.status()["generation"] == 2, 150, "a renewal by the scheduled sweep")
+    served.wait_renewed(generation=2)
     assert served.status()["context_state"] == "healthy"
 
     by_hand = served.afresh("renew", stage.worker_id, "--json")
