@@ -35,7 +35,7 @@ _THRESHOLDS = (
     re.compile(rb"Skipping preflight compression: rough estimate ~[\d,]+ >= (?P<at>[\d,]+),"),
     re.compile(rb"auto-lowered session threshold to (?P<at>\d+) "),
 )
-_WORTH_A_LOOK = (b"API call #", b"compaction done", b"compression done", _PROCESS_START, b"ompress")
+_WORTH_A_LOOK = (b"API call #", b"compaction done", b"ompress", b"Model context limit", _PROCESS_START)
 
 
 class LoggedCall(Value):
@@ -66,20 +66,34 @@ def read_log_tail(profile: Path, session_id: str, *, begun: float) -> LogTail:
     kept: list[bytes] = []
     behind = None
     for block in _blocks_backwards(profile / "logs", begun):
-        lines = [line for line in block.splitlines() if any(mark in line for mark in _WORTH_A_LOOK)]
+        lines = _lines_worth_a_look(block)
         kept[:0] = lines
         if behind is not None:
             behind += len(block)
-        elif any((call := _CALL.match(line)) and call[3] == wanted for line in lines):
+        elif any(wanted in line and (call := _CALL.match(line)) and call[3] == wanted for line in reversed(lines)):
             behind = 0
         if behind is not None and (behind >= BEYOND or any(_PROCESS_START in line for line in kept)):
             break
     return _sift(kept, wanted)
 
 
+def _lines_worth_a_look(block: bytes) -> list[bytes]:
+    """Most lines are other modules': a search for each mark is ten times faster than splitting, or than one regex."""
+    starts: dict[int, int] = {}
+    for mark in _WORTH_A_LOOK:
+        at = block.find(mark)
+        while at >= 0:
+            end = block.find(b"\n", at)
+            end = len(block) if end < 0 else end
+            starts[block.rfind(b"\n", 0, at) + 1] = end
+            at = block.find(mark, end)
+    return [block[start:end].rstrip(b"\r") for start, end in sorted(starts.items())]
+
+
 def _sift(lines: list[bytes], wanted: bytes) -> LogTail:
     """Numbers grow within one process; a lower one in it is a background fork's, which works under the same id."""
-    last: LoggedCall | None = None
+    last: re.Match[bytes] | None = None
+    newest = 0
     valid = fresh = False
     threshold = window = None
     for line in lines:
@@ -87,14 +101,14 @@ def _sift(lines: list[bytes], wanted: bytes) -> LogTail:
             fresh, threshold, window = True, None, None
         elif call := _CALL.match(line):
             number = int(call[4])
-            if call[3] == wanted and (last is None or fresh or number > last.number):
-                last, valid, fresh = _logged(call), True, False
+            if call[3] == wanted and (last is None or fresh or number > newest):
+                last, newest, valid, fresh = call, number, True, False
         elif compacted := _COMPACTED.match(line):
             valid = valid and compacted[3] != wanted
         elif found := _threshold(line, wanted):
             threshold = found[0]
             window = found[1] or window
-    return LogTail(call=last if valid else None, threshold=threshold, window=window)
+    return LogTail(call=_logged(last) if last and valid else None, threshold=threshold, window=window)
 
 
 def _logged(call: re.Match[bytes]) -> LoggedCall:

@@ -48,11 +48,15 @@ class Profile:
         self.path = folder / "state.db"
         self._without = set(without)
         tables = ("sessions", "messages", "compression_locks", "async_delegations")
+        dropped = [column.partition(".")[2] for column in self._without]
         with closing(sqlite3.connect(f"file:{SAMPLES / 'live_15turns.db'}?mode=ro", uri=True)) as sample:
+            made = "SELECT sql FROM sqlite_master WHERE tbl_name = ? AND sql IS NOT NULL AND type = ?"
             found = [
                 sql
+                for kind in ("table", "index")
                 for name in tables
-                for (sql,) in sample.execute("SELECT sql FROM sqlite_master WHERE name = ?", (name,))
+                for (sql,) in sample.execute(made, (name, kind))
+                if kind == "table" or not any(column in sql for column in dropped)
             ]
         for statement in found:
             self.run(statement)
