@@ -28,9 +28,20 @@ def add_to(app: typer.Typer) -> None:
 def status(
     workers: WorkerIds = None,
     watch: Annotated[bool, typer.Option("--watch", help="Show again every 5 seconds until Ctrl-C.")] = False,
+    all_hosts: Annotated[
+        bool, typer.Option("--all-hosts", help="Show every host of the Prefect server, as its last sweep left it.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show every worker: context, state, what comes next, and why. Looks only; exit code 0 whatever it finds."""
+    if all_hosts:
+        if watch or workers:
+            msg = "--all-hosts shows what each host's last sweep left, of all its workers: it goes with --json alone"
+            raise Misuse(msg)
+        from deployments.all_hosts import show_all
+
+        show_all(as_json=as_json)
+        return
     if watch and as_json:
         msg = "--watch shows again and again, --json prints one document: choose one"
         raise Misuse(msg)
@@ -76,7 +87,7 @@ def page(host: Host, rows: list[WorkerStatus], width: int | None) -> list[str]:
     managed = [row for row in rows if row.managed]
     others = [row.worker_id for row in rows if not row.managed]
     if managed:
-        lines += ["", *table(host, managed, width)]
+        lines += ["", *table(managed, host.now(), width)]
     if others:
         lines += ["", f"unmanaged, never touched: {', '.join(others)}"]
     if not rows:
@@ -85,9 +96,9 @@ def page(host: Host, rows: list[WorkerStatus], width: int | None) -> list[str]:
     return lines
 
 
-def table(host: Host, rows: list[WorkerStatus], width: int | None) -> list[str]:
+def table(rows: list[WorkerStatus], now: datetime, width: int | None) -> list[str]:
     """The headings and a line a worker."""
-    return aligned([HEADINGS, *(_row(row, host.now()) for row in rows)], width)
+    return aligned([HEADINGS, *(_row(row, now) for row in rows)], width)
 
 
 def _row(row: WorkerStatus, now: datetime) -> tuple[str, ...]:

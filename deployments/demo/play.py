@@ -186,7 +186,7 @@ def _await_work(host: Host, worker: Worker, stage: Stage, lines: tuple[str, ...]
 
 def _show(title: str, host: Host, row: WorkerStatus) -> None:
     tell(f"\n{title}:")
-    for line in table(host, [row], page_width()):
+    for line in table([row], host.now(), page_width()):
         tell(f"  {line}")
 
 
