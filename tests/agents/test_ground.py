@@ -40,7 +40,7 @@ def test_what_a_killed_run_left_is_ended_and_removed_and_a_living_one_is_left_al
 
 
 def test_a_folder_of_a_living_process_is_abandoned_when_that_process_dies() -> None:
-    program = "import sys; from tests.folders import own_folder; print(own_folder('afresh-test-lives-'), flush=True); input()"
+    program = "from tests.folders import own_folder; print(own_folder('afresh-test-lives-'), flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", program], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as owner:
