@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
-from deployments.address import USER
 from deployments.output import tell
 from deployments.prefect_environment import client_environment
-from deployments.server import Running
+from deployments.server import Running, point_at
 from lifecycle.settings import Settings
 
 RUNS_AT_ONCE = 6
@@ -17,9 +16,7 @@ RUNS_AT_ONCE = 6
 def run(settings: Settings, server: Running) -> None:
     """Serve the deployments until INT or TERM. Runs are child processes; agents are never among them."""
     os.environ.update(client_environment(settings))
-    os.environ["PREFECT_API_URL"] = server.api
-    if server.password:
-        os.environ["PREFECT_API_AUTH_STRING"] = f"{USER}:{server.password}"
+    point_at(server)
     from prefect import serve  # noqa: PLC0415 - reads its settings when it is imported
     from prefect.client.schemas.objects import ConcurrencyLimitConfig, ConcurrencyLimitStrategy  # noqa: PLC0415
     from prefect.deployments import run_deployment  # noqa: PLC0415

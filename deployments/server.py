@@ -70,14 +70,14 @@ def server_for(settings: Settings) -> Iterator[str]:
         return
     served = recorded(settings)
     if served is not None and served.is_healthy():
-        _point_at(served)
+        point_at(served)
         yield served.url
         return
     tell("starting an embedded Prefect server (about 20 s)")
     alone = settings.model_copy(update={"server": ServerSettings()})
     # Any user of this host can reach a port on loopback, and who can start runs can run code.
     with started(alone, port=free_port(alone.server.host), password=secrets.token_urlsafe(24)) as running:
-        _point_at(running)
+        point_at(running)
         try:
             yield running.url
         finally:
@@ -213,7 +213,8 @@ def record(settings: Settings, running: Running) -> None:
         file.write(running.model_dump_json())
 
 
-def _point_at(running: Running) -> None:
+def point_at(running: Running) -> None:
+    """Let Prefect, imported after this, ask *running*."""
     os.environ["PREFECT_API_URL"] = running.api
     if running.password:
         os.environ["PREFECT_API_AUTH_STRING"] = f"{USER}:{running.password}"

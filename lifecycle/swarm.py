@@ -113,3 +113,22 @@ def remember_in_swarm(
         )
     except LifecycleError as error:
         log.warning("%s: %s", worker.worker_id, error)
+
+
+def note_handoff_written(host: Host, worker: Worker, *, who: str) -> None:
+    """Append `handoff-written` to the worker's memory because someone says so; the caller saw that the file is there.
+
+    Raises:
+        MemoryNotWritten
+    """
+    mission, path = host.mission(worker), host.paths(worker).shared_latest
+    append_event(
+        host.paths(worker),
+        kind="handoff-written",
+        summary=f"Handoff written, says {who}",
+        mission_id=mission.mission_id,
+        assignment_id=mission.assignment_id,
+        event={"sharedHandoffPath": str(path)},
+        at=host.now(),
+    )
+    host.event("handoff.noted", worker, who=who, path=str(path))

@@ -5,17 +5,24 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
 from deployments.output import FAILED, tell
 
+if TYPE_CHECKING:
+    from deployments.server import Running
+    from lifecycle.settings import Settings
+
 
 def add_to(app: typer.Typer) -> None:
     app.command("serve")(serve)
+    app.command("http")(http)
     app.command("server")(server)
     app.command("worker")(worker)
 
@@ -32,6 +39,10 @@ def serve() -> int:
 
     settings = load_settings()
     check_bind(settings)
+    if settings.http.enabled:
+        from deployments.http.service import check
+
+        check(settings)
     end_orphan(settings)
     # Until Prefect's runner takes the signal over, a TERM must end the server too.
     signal.signal(signal.SIGTERM, _interrupt)
@@ -44,7 +55,7 @@ def serve() -> int:
         kept = settings.server.password_file or settings.home / "server.password"
         tell(f"Prefect UI: {running.url} (user afresh, password in {kept})")
         tell(f"sweeping every {every:.0f} s; Ctrl-C ends it, agents stay")
-        with watched(settings, running) as ended:
+        with watched(settings, running) as ended, _page(settings, running):
             try:
                 run(settings, running)
             except KeyboardInterrupt:
@@ -54,6 +65,42 @@ def serve() -> int:
         tell(f"afresh: the Prefect server has ended: see {settings.home / 'server.log'}")
         return FAILED
     return 0
+
+
+@contextmanager
+def _page(settings: Settings, running: Running) -> Iterator[None]:
+    """The HTTP API beside the runner, in this process."""
+    if not settings.http.enabled:
+        yield
+        return
+    from deployments.http.access import token_path
+    from deployments.http.service import beside
+    from deployments.prefect_environment import client_environment
+    from deployments.server import point_at
+
+    # The service may be the first that imports Prefect, which then reads its settings.
+    os.environ.update(client_environment(settings))
+    point_at(running)
+    with beside(settings) as url:
+        tell(f"page and HTTP API: {url} (token in {token_path(settings)})")
+        yield
+
+
+def http() -> None:
+    """Serve the page and the HTTP API alone, on loopback, until Ctrl-C.
+
+    What takes long is a run of the Prefect server of this home, or of the one that the configuration names.
+    """
+    from deployments.address import origin
+    from deployments.http.access import token_path
+    from deployments.http.service import alone
+    from lifecycle.settings import load_settings
+
+    settings = load_settings()
+    signal.signal(signal.SIGTERM, _interrupt)
+    where = origin(settings.http.host, settings.http_port)
+    tell(f"page and HTTP API: {where} (token in {token_path(settings)}); Ctrl-C ends it")
+    alone(settings)
 
 
 def server() -> NoReturn:
