@@ -14,6 +14,7 @@ from lifecycle.checkpoint import Checkpoint
 from lifecycle.collected_text import HEADING
 from lifecycle.draft import HANDOFF_SECTIONS, MACHINE_PART, opens_section, parse_draft, sections_of
 from lifecycle.foreign_text import bounded, cleaned, unfenced
+from lifecycle.identifiers import Identifier, lost_from
 from lifecycle.redaction import redact
 from lifecycle.renewal import Quality
 from lifecycle.value import Value
@@ -21,6 +22,10 @@ from lifecycle.value import Value
 __all__ = ["HANDOFF_SECTIONS", "Handoff", "HandoffFile", "compose", "parse_draft", "read_handoff", "summary_of"]
 
 _T = TypeVar("_T")
+
+ORDERS = "Mission and rules (added by Afresh)"
+IDENTIFIERS = "Identifiers (added by Afresh)"
+"""Titles of sections behind the worker's own."""
 
 _EMPTY = "(nothing was written)"
 _FROM_CHECKPOINT = {
@@ -38,7 +43,8 @@ _SAID_BY = {
 
 
 class Handoff(Value):
-    """What is known when a worker ends. *sections* are its words by title, *supplement* what the machine collected.
+    """What is known when a worker ends. *sections* are its words by title, *supplement* what the machine collected,
+    *orders* what the worker was told, *identifiers* those that the document must hold.
 
     *banner* says what a reboot left unknown; it stands above the sections.
     """
@@ -55,6 +61,8 @@ class Handoff(Value):
     created_at: datetime
     sections: dict[str, str] = {}
     checkpoint: Checkpoint | None = None
+    orders: str = ""
+    identifiers: tuple[Identifier, ...] = ()
     supplement: str = ""
     banner: str = ""
     notes: tuple[str, ...] = ()
@@ -145,10 +153,16 @@ def _body(handoff: Handoff) -> str:
     parts += [MACHINE_PART, _SAID_BY[handoff.quality]]
     if handoff.checkpoint:
         parts.append(f"## Checkpoint\n\n{_block(handoff.checkpoint)}")
+    if handoff.orders.strip():
+        parts.append(f"## {ORDERS}\n\n{_quoted_text(handoff.orders)}")
     if handoff.supplement.strip():
         parts.append(f"{HEADING}\n\n{_quoted_text(handoff.supplement, whole=True)}")
     if handoff.notes:
         parts.append("## Notes of Afresh\n\n" + "\n".join(f"- {redact(_line(note))}" for note in handoff.notes))
+    missing = lost_from("\n".join(parts), handoff.identifiers)
+    if missing:
+        listed = "\n".join(f"- {redact(_line(one.text))}" for one in missing)
+        parts.append(f"## {IDENTIFIERS}\n\nUsed last, and not named above:\n\n{listed}")
     return "\n\n".join(parts) + "\n"
 
 
