@@ -31,7 +31,7 @@ Generation = Annotated[
 ]
 Paths = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[PATH]...", help="Files or folders below the top of the work tree.", show_default=False),
+    typer.Argument(metavar="PATH", help="Files or folders below the top of the work tree.", show_default=False),
 ]
 
 
