@@ -18,6 +18,7 @@ _CALL = re.compile(
     _STAMP + rb"\[([^\]]+)\] agent\.conversation_loop: API call #(\d+): .* in=(\d+) out=\d+ "
     rb"total=\d+ latency=\S+(?: cache=(\d+)/)?"
 )
+_SAID = b" agent.conversation_loop: API call #"
 _COMPACTED = re.compile(
     _STAMP + rb"(?:\[[^\]]+\] )?agent\.conversation_compression: "
     rb"(?:context compression|codex app-server compaction) done: session=(\S+)"
@@ -63,6 +64,7 @@ def read_log_tail(profile: Path, session_id: str, *, begun: float) -> LogTail:
     Files last written before *begun*, the session's start, are left alone. A missing or unreadable log says nothing.
     """
     wanted = session_id.encode()
+    said = b"[" + wanted + b"]" + _SAID
     kept: list[bytes] = []
     behind = None
     for block in _blocks_backwards(profile / "logs", begun):
@@ -70,7 +72,7 @@ def read_log_tail(profile: Path, session_id: str, *, begun: float) -> LogTail:
         kept[:0] = lines
         if behind is not None:
             behind += len(block)
-        elif any(wanted in line and (call := _CALL.match(line)) and call[3] == wanted for line in reversed(lines)):
+        elif any(said in line and _CALL.match(line) for line in reversed(lines)):
             behind = 0
         if behind is not None and (behind >= BEYOND or any(_PROCESS_START in line for line in kept)):
             break
@@ -92,23 +94,41 @@ def _lines_worth_a_look(block: bytes) -> list[bytes]:
 
 def _sift(lines: list[bytes], wanted: bytes) -> LogTail:
     """Numbers grow within one process; a lower one in it is a background fork's, which works under the same id."""
-    last: re.Match[bytes] | None = None
-    newest = 0
-    valid = fresh = False
+    said = b"[" + wanted + b"]" + _SAID
+    calls: list[tuple[int, int]] = []
+    before: list[tuple[int, int]] = []
+    compacted_at = -1
     threshold = window = None
-    for line in lines:
-        if _PROCESS_START in line:
-            fresh, threshold, window = True, None, None
-        elif call := _CALL.match(line):
-            number = int(call[4])
-            if call[3] == wanted and (last is None or fresh or number > newest):
-                last, newest, valid, fresh = call, number, True, False
+    for place, line in enumerate(lines):
+        if (at := line.find(said)) >= 0:
+            calls.append((_number_at(line, at + len(said)), place))
+        elif _PROCESS_START in line:
+            before, calls = calls or before, []
+            threshold = window = None
+        elif _SAID in line:
+            continue
         elif compacted := _COMPACTED.match(line):
-            valid = valid and compacted[3] != wanted
+            compacted_at = place if compacted[3] == wanted else compacted_at
         elif found := _threshold(line, wanted):
             threshold = found[0]
             window = found[1] or window
-    return LogTail(call=_logged(last) if last and valid else None, threshold=threshold, window=window)
+    last = _last(calls, lines) or _last(before, lines)
+    is_valid = last is not None and last[0] > compacted_at
+    return LogTail(call=_logged(last[1]) if last and is_valid else None, threshold=threshold, window=window)
+
+
+def _last(calls: list[tuple[int, int]], lines: list[bytes]) -> tuple[int, re.Match[bytes]] | None:
+    """The well-formed call of one process with the highest number, and its place. Few lines are read to the end."""
+    for _, place in sorted(calls, key=lambda call: (-call[0], call[1])):
+        if call := _CALL.match(lines[place]):
+            return place, call
+    return None
+
+
+def _number_at(line: bytes, at: int) -> int:
+    """The number that begins there; -1 where none does."""
+    digits = line[at : line.find(b":", at)]
+    return int(digits) if digits.isdigit() else -1
 
 
 def _logged(call: re.Match[bytes]) -> LoggedCall:

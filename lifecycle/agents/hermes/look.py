@@ -6,9 +6,10 @@ from pathlib import Path
 
 from lifecycle.agents.hermes.counting import Batch, Weight, read_weights
 from lifecycle.agents.hermes.database import State
+from lifecycle.agents.hermes.figures import figures
 from lifecycle.agents.hermes.log import LoggedCall, LogTail, read_log_tail
-from lifecycle.agents.hermes.message import Message, live_condition, read_messages, summary_condition
-from lifecycle.agents.hermes.session import Session, billed, chain, compactions
+from lifecycle.agents.hermes.message import Message, live_condition, read_messages
+from lifecycle.agents.hermes.session import Session, chain
 from lifecycle.billed import Billed
 from lifecycle.value import Value
 
@@ -26,6 +27,7 @@ class Look(Value):
     """
 
     session: Session
+    conversation_id: str
     billed: Billed
     compactions: int
     tail: LogTail
@@ -35,15 +37,19 @@ class Look(Value):
 
 
 def look_at(state: State, session: Session, profile: Path) -> Look:
-    tail = read_log_tail(profile, session.session_id, begun=chain(state, session)[0].started_at)
+    links = chain(state, session)
+    own, *earlier = (figures(state, link.session_id) for link in reversed(links))
+    tail = read_log_tail(profile, session.session_id, begun=links[0].started_at)
     look = Look(
         session=session,
-        billed=billed(state, session),
-        compactions=compactions(state, chain(state, session)),
+        conversation_id=links[0].session_id,
+        billed=session.billed.model_copy(update={"messages": own.token_count}),
+        # Each compaction left one summary row, and one by rotation a session.
+        compactions=max(sum(one.summaries for one in (own, *earlier)), len(links) - 1),
         tail=tail,
     )
     call = _settled(state, session, tail.call) if tail.call else None
-    if call is None or not _is_credible(state, session, call) or call.at < _compacted_at(state, session):
+    if call is None or not _is_credible(state, session, call) or call.at < own.rewritten_at:
         return look
     return look.model_copy(update={"call": call, "newer": tuple(_newer(state, session, call))})
 
@@ -63,7 +69,8 @@ def _answer(state: State, session: Session, call: LoggedCall) -> Message | None:
     """The closed answer that the logged call brought."""
     live = live_condition(state)
     condition = f"messages.session_id = ? AND {live} AND messages.timestamp > ?"
-    first = read_messages(state, condition, session.session_id, call.at, tail="ORDER BY messages.id LIMIT 1")
+    # The plus keeps SQLite from walking all rows by id: few are newer than the call.
+    first = read_messages(state, condition, session.session_id, call.at, tail="ORDER BY +messages.id LIMIT 1")
     return first[0] if first and first[0].is_closed_answer else None
 
 
@@ -86,27 +93,6 @@ def _settled(state: State, session: Session, call: LoggedCall) -> LoggedCall:
 def _has_row_near(state: State, session: Session, at: float) -> bool:
     sql = "SELECT 1 FROM messages WHERE session_id = ? AND timestamp BETWEEN ? AND ? LIMIT 1"
     return state.first(sql, session.session_id, at - _NEAR, at + _NEAR) is not None
-
-
-def _compacted_at(state: State, session: Session) -> float:
-    """When the live rows were last rewritten by a compaction; 0 where they never were.
-
-    It stamps the rows that it keeps anew, except those of a resumed session; the summary is always new.
-    """
-    live = live_condition(state)
-    row = state.first(
-        f"SELECT max(timestamp) FROM messages WHERE session_id = ? AND {live} AND {summary_condition()}",  # noqa: S608
-        session.session_id,
-    )
-    if (row and row[0]) or "compacted" not in state.columns("messages"):
-        return float(row[0] or 0.0) if row else 0.0
-    # A summary that begins in a way of a later release: the first row that was written anew is as good.
-    row = state.first(
-        f"SELECT min(timestamp) FROM messages WHERE session_id = ?1 AND {live} AND id > "  # noqa: S608
-        f"(SELECT max(id) FROM messages WHERE session_id = ?1 AND compacted = 1 AND NOT ({live}))",
-        session.session_id,
-    )
-    return float(row[0] or 0.0) if row else 0.0
 
 
 def _is_credible(state: State, session: Session, call: LoggedCall) -> bool:

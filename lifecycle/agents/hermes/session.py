@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from lifecycle.agents.hermes.database import State
-from lifecycle.agents.hermes.message import live_condition, summary_condition
+from lifecycle.agents.hermes.message import live_condition
 from lifecycle.billed import Billed
 from lifecycle.value import Value
 
@@ -101,20 +101,6 @@ def open_sessions(state: State) -> list[Session]:
 def main_sessions(state: State) -> list[Session]:
     """All that someone typed in, over or not."""
     return [session for session in _read(state, "1") if session.is_main]
-
-
-def compactions(state: State, sessions: list[Session]) -> int:
-    """How often the history in this chain of *sessions* was compacted: each time left one summary row."""
-    sql = f"SELECT count(*) FROM messages WHERE session_id = ? AND {summary_condition()}"  # noqa: S608
-    counted = [state.first(sql, session.session_id) for session in sessions]
-    return max(sum(int(row[0]) for row in counted if row), len(sessions) - 1)
-
-
-def billed(state: State, session: Session) -> Billed:
-    """What the session was billed so far, with the sum of its rows' own counts."""
-    tokens = state.column("messages", "token_count", "0").partition(" AS ")[0]
-    row = state.first(f"SELECT sum({tokens}) FROM messages WHERE session_id = ?", session.session_id)  # noqa: S608
-    return session.billed.model_copy(update={"messages": int(row[0] or 0) if row else 0})
 
 
 def _stands_for(session: Session, since: datetime | None) -> bool:
