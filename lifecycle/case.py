@@ -69,8 +69,8 @@ class Case:
         limits = self.reading.limits(self.policy)
         if figure >= limits.hard:
             return f"{figure:,} tokens, over the hard limit of {limits.hard:,}"
-        if self.reading.compactions > self.policy.max_compactions:
-            return f"{self.reading.compactions} compactions in one session, more than {self.policy.max_compactions}"
+        if self.reading.own_compactions > self.policy.max_compactions:
+            return f"{self.reading.own_compactions} compactions in one session, more than {self.policy.max_compactions}"
         if figure >= limits.handoff:
             return f"{figure:,} tokens, over the handoff limit of {limits.handoff:,}"
         if figure >= limits.soft:

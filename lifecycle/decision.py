@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from lifecycle.breaker import Breaker
 from lifecycle.case import Case
+from lifecycle.compression import STRIKES, is_spent, not_now
 from lifecycle.loops import REPEATS, find_loop
 from lifecycle.reading import ContextReading, ContextState
 from lifecycle.record import WorkerRecord
@@ -252,10 +253,22 @@ def _watch(case: Case) -> Decision | None:
     if case.by_hand or case.state is not ContextState.WATCH:
         return None
     wanted, asked = case.policy.at_watch, case.record.checkpoint_asked_in == case.reading.session_id
+    if wanted == "compress":
+        return _compress(case)
     if wanted == "nothing" or asked:
         return _stale(case) or _none(f"{case.figures}; {'asked already' if asked else 'nothing is done about it'}")
-    action = Action.CHECKPOINT if wanted == "checkpoint" else Action.COMPRESS
-    return Decision(action=action, reason=f"{case.figures}; idle")
+    return Decision(action=Action.CHECKPOINT, reason=f"{case.figures}; idle")
+
+
+def _compress(case: Case) -> Decision:
+    """Have it compact its own context, which saves a renewal; where that brings nothing, renew it."""
+    memory, record = case.record.compression, case.record
+    if is_spent(memory, case.reading):
+        return Decision(action=Action.RENEW, reason=f"{case.figures}; {STRIKES} compactions were of no use; idle")
+    why_not = not_now(memory, case.reading, case.turn, record.last_handoff_at, case.now)
+    if why_not:
+        return _stale(case) or _none(f"{case.figures}; {why_not}")
+    return Decision(action=Action.COMPRESS, reason=f"{case.figures}; idle")
 
 
 def _store_handoff(case: Case) -> Decision | None:

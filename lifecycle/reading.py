@@ -37,11 +37,14 @@ class ContextReading(Value):
     *session_total* is the reference system's figure, a lifetime bill, and *billed* its parts. *window* is the
     usable window (the model's, less what is reserved for output); *compaction_point* is None where the agent never
     compacts. *error* says why a reading is unknown. *title* is the session's own, as the agent or a person named it.
+    *conversation_id* is the session that compactions led here from, if they closed it; *asked_compactions* are those
+    of the *compactions* that Afresh asked for.
     """
 
     worker_id: str
     at: datetime
     session_id: str | None = None
+    conversation_id: str | None = None
     session_open: bool = False
     model: str | None = None
     window: int | None = None
@@ -50,6 +53,7 @@ class ContextReading(Value):
     source: Source = Source.UNKNOWN
     session_total: int = 0
     compactions: int = 0
+    asked_compactions: int = 0
     api_calls: int = 0
     started_at: datetime | None = None
     last_activity_at: datetime | None = None
@@ -57,6 +61,16 @@ class ContextReading(Value):
     error: str | None = None
     billed: Billed = Billed()
     title: str | None = None
+
+    @property
+    def conversation(self) -> str | None:
+        """What stays the same through compactions, also those that close a session and open another."""
+        return self.conversation_id or self.session_id
+
+    @property
+    def own_compactions(self) -> int:
+        """Those of the agent itself: the others do not count against it."""
+        return max(0, self.compactions - self.asked_compactions)
 
     def limits(self, policy: Policy) -> Limits:
         return policy.limits(window=self.window, compaction_point=self.compaction_point)
@@ -73,7 +87,7 @@ class ContextReading(Value):
         if self.session_id is None or figure is None:
             return ContextState.NO_SESSION
         limits = self.limits(policy)
-        if figure >= limits.hard or self.compactions > policy.max_compactions:
+        if figure >= limits.hard or self.own_compactions > policy.max_compactions:
             return ContextState.RENEW_REQUIRED
         if figure >= limits.handoff:
             return ContextState.HANDOFF_REQUIRED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from lifecycle.compression import Compression
 from lifecycle.launch import LaunchSpec
 from lifecycle.processes import ProcessId
 from lifecycle.reading import ContextReading
@@ -36,7 +37,8 @@ class WorkerRecord(Value):
     besides its rows, learned in a fresh session. *renewals* and *deaths* are those of the last hour. *parked_by* is the
     account whose trouble parked the worker. *still_since* is when the pane of a busy worker last showed anything new,
     and *still_mark* stands for what it showed. *dismissed* is the newest block of each reason that a human closed.
-    *release* is the intent to tell it that a renewal is cancelled, *released* the last renewal of which it was told.
+    *compression* is what came of telling it to compact its context. *release* is the intent to tell it that a renewal
+    is cancelled, *released* the last renewal of which it was told.
     """
 
     worker_id: str
@@ -72,6 +74,7 @@ class WorkerRecord(Value):
     overhead: int | None = None
     agent: ProcessId | None = None
     dismissed: tuple[Dismissed, ...] = ()
+    compression: Compression | None = None
     release: Delivery | None = None
     released: str | None = None
     open_renewal: Renewal | None = None

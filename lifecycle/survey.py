@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from lifecycle.advice import accepts_work
 from lifecycle.breaker import Breaker
+from lifecycle.compression import judged
 from lifecycle.decision import Action, Decision, decide
 from lifecycle.errors import ContextUnreadable, LaunchUnknown, LedgerError, LifecycleError, TerminalError
 from lifecycle.host import Host
@@ -228,6 +229,7 @@ def counted(
     changes |= {"still_mark": mark, "still_since": (before.still_since if same else now) if mark else None}
     if not is_unknown:
         changes |= {"last_good": reading, "session_id": reading.session_id}
+        changes["compression"] = judged(before.compression, reading, turn, now)
     if agent is not None:
         died = before.agent is not None and before.agent != agent and before.open_renewal is None
         recent = [at for at in before.deaths if now - at < REMEMBERED]
@@ -247,6 +249,10 @@ _COUNTED = (
 
 def _remember(host: Host, finding: Finding) -> None:
     counted_in = {name: getattr(finding.record, name) for name in _COUNTED}
+    seen, stored = finding.record.compression, host.ledger.record(finding.worker_id).compression
+    if seen is not None and stored is not None and seen.asked_at == stored.asked_at and not stored.is_judged:
+        # Another process may have asked once more since this one looked.
+        counted_in["compression"] = seen
     host.ledger.remember(finding.worker_id, **counted_in)
 
 

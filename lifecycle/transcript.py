@@ -28,7 +28,9 @@ class TurnState(Value):
     """Where the current session stands. *newest_row* counts active rows only.
 
     *answered* is false while the newest user row has no closed assistant row behind it. *compacting* is a
-    live compaction lock; *delegating* an open delegate or background turn.
+    live compaction lock; *delegating* an open delegate or background turn. *compaction_rests_until* is how long the
+    agent itself does not try to compact, after one that failed; *failed_summaries* counts those in a row whose
+    summary was none of a model's.
     """
 
     session_id: str | None = None
@@ -39,6 +41,8 @@ class TurnState(Value):
     answered: bool = True
     compacting: bool = False
     delegating: bool = False
+    compaction_rests_until: datetime | None = None
+    failed_summaries: int = 0
 
 
 class ToolCall(Value):

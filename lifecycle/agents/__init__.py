@@ -169,6 +169,9 @@ class Agent(Protocol):
         """
         ...
 
-    def compact_command(self) -> str:
-        """What makes the agent compact its own context when it is typed into a free input line."""
+    def compact_command(self, own_words: str, quoted: str, face: Face) -> str:
+        """What makes the agent compact its own context when it is typed into a free input line of *face*.
+
+        The focus is *own_words*, and *quoted*, which others wrote, only where and as far as the face takes it safely.
+        """
         ...

@@ -9,6 +9,7 @@ from pathlib import Path
 from lifecycle.agents.hermes import (
     accounts,
     checkup,
+    compacting,
     conversation,
     digest,
     face,
@@ -119,5 +120,5 @@ class HermesAgent:
     def asked_first(self, tree: tuple[ProcessId, ...]) -> tuple[ProcessId, ...]:
         return launching.asked_first(tree)
 
-    def compact_command(self) -> str:
-        return "/compress"
+    def compact_command(self, own_words: str, quoted: str, face: Face) -> str:
+        return compacting.compact_command(own_words, quoted, face)

@@ -124,6 +124,7 @@ def _reading(
         worker_id=worker_id,
         at=now,
         session_id=session.session_id,
+        conversation_id=look.conversation_id,
         session_open=session.is_open,
         model=session.model or setup.model,
         window=usable,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from lifecycle.agents.hermes.compacting import is_compact_command
 from lifecycle.agents.hermes.display import input_settings
 from lifecycle.agents.hermes.face_cli import TALLEST_INPUT
 from lifecycle.errors import TextNotSendable
@@ -38,10 +39,14 @@ HEAD, TAIL = 16, 28
 def check_sendable(text: str, face: Face, profile: Path, *, busy: bool) -> None:
     """Refuse *text* that this face would run, complete, collapse for good or swallow.
 
+    The one command that is let through is Afresh's own for compacting, in the very form that it has for this face.
+
     Raises:
         TextNotSendable: with the reason; nothing was typed.
     """
     body = text.strip()
+    if is_compact_command(body, face):
+        return
     complaint = _complaint(body) or (_complaint_of_tui(body) if face is Face.TUI else _complaint_of_cli(body))
     if not complaint and face is Face.TUI and busy and input_settings(profile).collapses(body):
         complaint = "sent during a turn, a paste this long reaches the model as a placeholder, and the text is lost"

@@ -26,6 +26,7 @@ def turn(profile: Path, worker_id: str, *, since: datetime | None, now: datetime
             return TurnState()
         newest = _live(state, session, "1", tail="ORDER BY messages.id DESC LIMIT 1")
         last = newest[0] if newest else None
+        rests_until, failed_summaries = _compaction_troubles(state, session)
         return TurnState(
             session_id=session.session_id,
             newest_row=last.row_id if last else 0,
@@ -35,6 +36,8 @@ def turn(profile: Path, worker_id: str, *, since: datetime | None, now: datetime
             answered=_is_answered(state, session),
             compacting=_is_compacting(state, session, now),
             delegating=_is_delegating(state, session, since, now),
+            compaction_rests_until=rests_until,
+            failed_summaries=failed_summaries,
         )
 
 
@@ -56,6 +59,15 @@ def _is_compacting(state: State, session: Session, now: datetime) -> bool:
     locked = state.rows("SELECT session_id FROM compression_locks WHERE expires_at >= ?", now.timestamp())
     links = {link.session_id for link in chain(state, session)}
     return any(session_id in links for (session_id,) in locked)
+
+
+def _compaction_troubles(state: State, session: Session) -> tuple[datetime | None, int]:
+    """How long Hermes rests after a compaction that failed, and how many summaries in a row did; beside the session."""
+    names = ("compression_failure_cooldown_until", "compression_fallback_streak")
+    columns = ", ".join(state.column("sessions", name) for name in names)
+    row = state.first(f"SELECT {columns} FROM sessions WHERE id = ?", session.session_id)  # noqa: S608
+    until, streak = row or (None, None)
+    return datetime.fromtimestamp(float(until), UTC) if until else None, int(streak or 0)
 
 
 def _is_delegating(state: State, session: Session, since: datetime | None, now: datetime) -> bool:
