@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 import uvicorn
@@ -13,8 +13,12 @@ import uvicorn
 from deployments.address import origin
 from deployments.http.access import kept_token
 from deployments.http.app import app_of
+from deployments.server import ServerError
 from lifecycle.errors import Misuse
 from lifecycle.settings import Settings
+from lifecycle.waiting import DeadlinePassed, SystemClock, wait_until
+
+STARTS_WITHIN = timedelta(seconds=30)
 
 ENDS_WITHIN = timedelta(seconds=5)
 """What answers that are under way may take when the service ends."""
@@ -36,9 +40,10 @@ def check(settings: Settings) -> None:
 
 @contextmanager
 def beside(settings: Settings) -> Iterator[str]:
-    """Serve in a thread for as long as the block lasts, and yield the address.
+    """Serve in a thread for as long as the block lasts, and yield the address, which answers.
 
     Raises:
+        ServerError: it did not start.
         Misuse: the port is taken.
         ConfigurationError: the token cannot be used.
     """
@@ -47,6 +52,7 @@ def beside(settings: Settings) -> Iterator[str]:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, name="http", daemon=True)
         thread.start()
         try:
+            _await_start(server, thread)
             yield origin(settings.http.host, settings.http_port)
         finally:
             server.should_exit = True
@@ -62,6 +68,14 @@ def alone(settings: Settings) -> None:
     """
     with _bound(settings) as bound:
         _server(settings).run(sockets=[bound])
+
+
+def _await_start(server: uvicorn.Server, thread: threading.Thread) -> None:
+    with suppress(DeadlinePassed):
+        wait_until(lambda: server.started or not thread.is_alive(), STARTS_WITHIN, SystemClock())
+    if not server.started:
+        msg = f"the HTTP service did not start within {STARTS_WITHIN.total_seconds():.0f} s"
+        raise ServerError(msg)
 
 
 class _Server(uvicorn.Server):
