@@ -8,6 +8,8 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
+from ruamel.yaml import YAML
+
 from deployments.address import access_environment
 from deployments.prefect_environment import client_environment
 from deployments.server import Running, ServerError
@@ -52,7 +54,7 @@ def deploy(settings: Settings, *, patience: timedelta) -> Deployed:
         pools = {one.name for one in client.read_work_pools()}
     if pool not in pools:
         _prefect("work-pool", "create", pool, "--type", "process", settings=settings)
-    _prefect("deploy", "--prefect-file", str(PREFECT_FILE), "--all", settings=settings)
+    _prefect("deploy", "--prefect-file", str(_of_this_host(settings)), "--all", settings=settings)
     missing: list[str] = []
     automations = apply(settings, missing)
     with get_client(sync_client=True) as client:
@@ -105,14 +107,26 @@ def start_recovery(settings: Settings) -> None:
         raise Misuse(msg) from error
 
 
+def _of_this_host(settings: Settings) -> Path:
+    """A copy of prefect.yaml with this host's interval, which Prefect takes from no variable."""
+    yaml = YAML()
+    document = yaml.load(PREFECT_FILE)
+    for deployment in document["deployments"]:
+        for schedule in deployment.get("schedules", ()):
+            schedule["interval"] = int(settings.sweep_interval.total_seconds())
+    written = settings.home / "prefect" / "prefect.yaml"
+    written.parent.mkdir(exist_ok=True, mode=0o700)
+    yaml.dump(document, written)
+    return written
+
+
 def _prefect(*arguments: str, settings: Settings) -> None:
     """Run one of Prefect's own commands without a prompt.
 
     Raises:
         ServerError: it failed; the message ends with what it said.
     """
-    every = f"PT{settings.sweep_interval.total_seconds():.0f}S"
-    given = {"AFRESH_DEPLOY_HOST": settings.host_name, "AFRESH_DEPLOY_INTERVAL": every, "NO_COLOR": "1"}
+    given = {"AFRESH_DEPLOY_HOST": settings.host_name, "NO_COLOR": "1"}
     try:
         done = subprocess.run(
             [sys.executable, "-m", "prefect", "--no-prompt", *arguments],

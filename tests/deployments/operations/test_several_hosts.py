@@ -1,0 +1,161 @@
+"""One Prefect server on PostgreSQL and two hosts, each with a home, a tmux server and a Prefect worker of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+import pytest
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
+
+from deployments.server import Running, free_port
+from lifecycle.ledger import Ledger
+from tests.agents.stage import Stage
+from tests.deployments.operations.postgres import Postgres, postgres
+from tests.deployments.operations.stand import Program, Stand, awaited
+
+pytestmark = [pytest.mark.operations, pytest.mark.prefect, pytest.mark.timeout(900)]
+
+PASSWORD = "a-word-that-stands-nowhere-else"
+
+
+class Site(NamedTuple):
+    url: str
+    database: Postgres
+    server: Program
+    a: Stand
+    b: Stand
+
+    @contextmanager
+    def client(self) -> Iterator[SyncPrefectClient]:
+        settings = {PREFECT_API_URL: f"{self.url}/api", PREFECT_API_AUTH_STRING: f"afresh:{PASSWORD}"}
+        with temporary_settings(settings), get_client(sync_client=True) as client:
+            yield client
+
+    def names(self) -> tuple[list[str], list[str], list[str]]:
+        """What stands on the server: work pools, deployments, automations."""
+        with self.client() as client:
+            return (
+                sorted(pool.name for pool in client.read_work_pools()),
+                sorted(deployment.name for deployment in client.read_deployments()),
+                sorted(automation.name for automation in client.read_automations()),
+            )
+
+    def runs(self, stand: Stand) -> list[tuple[str, str]]:
+        """Name and state of every run in the pool of a host."""
+        with self.client() as client:
+            found = client.read_flow_runs(limit=200)
+        return [(run.name, run.state_name or "") for run in found if run.work_pool_name == stand.name]
+
+
+@pytest.fixture
+def stages() -> Iterator[tuple[Stage, Stage, Stage]]:
+    made = (Stage("swarm1"), Stage("swarm2"), Stage("server"))
+    try:
+        for stage in made[:2]:
+            stage.start()
+            stage.wait_ready(30)
+            stage.fill(20_000)
+        yield made
+    finally:
+        for stage in made:
+            stage.ground.clear()
+
+
+@pytest.fixture
+def site(stages: tuple[Stage, Stage, Stage]) -> Iterator[Site]:
+    one, two, apart = stages
+    port = free_port("127.0.0.1")
+    secret = apart.root / "secret"
+    secret.write_text(PASSWORD)
+    secret.chmod(0o600)
+    with postgres() as database:
+        _configure_server(apart, port, secret, database)
+        server = Program(apart, "server")
+        try:
+            url = f"http://127.0.0.1:{port}"
+            awaited(Running(url=url).is_healthy, 180, "the server", server.log)
+            reached = f'url = "{url}", password_file = "{secret}"'
+            yield Site(url, database, server, Stand("host-a", one, reached), Stand("host-b", two, reached))
+        finally:
+            server.end()
+
+
+def _configure_server(stage: Stage, port: int, secret: Path, database: Postgres) -> None:
+    configuration = stage.ground.home / "afresh.toml"
+    configuration.write_text(f'[server]\nport = {port}\npassword_file = "{secret}"\ndatabase = "{database.url}"\n')
+    configuration.chmod(0o600)
+
+
+def test_two_hosts_sweep_and_renew_each_their_own_and_one_without_its_prefect_worker_waits_alone(site: Site) -> None:
+    a, b = site.a, site.b
+    for stand in (a, b):
+        deployed = stand.json("deploy", "--wait", "120")
+        assert deployed["pool"] == stand.name
+        assert len(deployed["deployments"]) == 5
+    once = site.names()
+    assert once[0] == ["host-a", "host-b"]
+    assert len(once[1]) == 10
+    for stand in (a, b):
+        stand.json("deploy")
+    assert site.names() == once, "deployed again it is the same"
+
+    workers = {stand.name: Program(stand.stage, "worker") for stand in (a, b)}
+    try:
+        for stand in (a, b):
+            stand.stage.fill(70_000)
+        for stand in (a, b):
+            log = workers[stand.name].log
+            awaited(lambda stand=stand: stand.generation() == 2, 300, f"the renewal on {stand.name}", log)  # type: ignore[misc]
+            awaited(lambda stand=stand: ("sweep", "Completed") in site.runs(stand), 60, "the end of its sweep", log)  # type: ignore[misc]
+            assert (f"renew {stand.stage.worker_id}", "Renewed") in site.runs(stand)
+
+        fleets = {fleet["host"]: fleet for fleet in b.json("status", "--all-hosts")}
+        assert {name: [worker["worker_id"] for worker in fleet["workers"]] for name, fleet in fleets.items()} == {
+            "host-a": ["swarm1"],
+            "host-b": ["swarm2"],
+        }
+        with Ledger(b.home / "ledger.db") as ledger:
+            assert {event.worker_id for event in ledger.events(limit=1000)} <= {"swarm2", "-"}, "ledgers stay local"
+
+        _no_secret_is_told(site, workers)
+
+        agent = a.stage.pane_pid
+        workers["host-a"].end()
+        assert psutil.pid_exists(agent), "agents outlive the Prefect worker"
+        stopped, swept = a.swept_at(), b.swept_at()
+        awaited(lambda: ("sweep", "Late") in _named(site.runs(a)), 150, "a sweep of host-a that waits")
+        awaited(lambda: b.swept_at() > swept, 150, "a sweep of host-b", workers["host-b"].log)
+        assert a.swept_at() == stopped
+
+        workers["host-a"] = Program(a.stage, "worker")
+        awaited(lambda: a.swept_at() > stopped, 180, "host-a's sweep", workers["host-a"].log)
+    finally:
+        for program in workers.values():
+            program.end()
+
+
+def _named(runs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """A run has its flow's name only once it begins; until then it is of the schedule, and so a sweep."""
+    return [("sweep", state) if state == "Late" else (name, state) for name, state in runs]
+
+
+def _no_secret_is_told(site: Site, workers: dict[str, Program]) -> None:
+    secrets = (PASSWORD, site.database.password)
+    arguments = ""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            arguments += " ".join(process.cmdline())
+    logs = "".join(program.log.read_text() for program in (site.server, *workers.values()))
+    with site.client() as client:
+        runs: list[Any] = client.read_flow_runs(limit=200)
+        parameters = str([run.parameters for run in runs])
+        artifacts = str([artifact.data for artifact in client.read_artifacts()])
+    assert "deployments.cli" in arguments or "prefect" in arguments
+    for secret in secrets:
+        for told in (arguments, logs, parameters, artifacts):
+            assert secret not in told
