@@ -94,7 +94,7 @@ def _trail(
     since = process.started_at if process else None
     try:
         return host.agent(worker).trail(worker, session_id=session_id, since=since, large=large)
-    except (ContextUnreadable, ValueError, TypeError, OverflowError) as error:
+    except (ContextUnreadable, ValueError, OverflowError) as error:
         # Rows that are not as the agent writes them are no reason to hold a renewal up.
         troubles.append(f"the transcript: {error.detail if isinstance(error, ContextUnreadable) else error}")
         return Trail()

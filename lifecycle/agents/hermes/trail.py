@@ -135,11 +135,13 @@ def _files(uses: Iterable[ToolUse]) -> tuple[TouchedFile, ...]:
     return tuple(found.values())
 
 
-def _large(uses: Iterable[ToolUse], over: int, most: int) -> tuple[LargeResult, ...]:
+def _large(uses: Iterable[ToolUse], rule: LargeRule) -> tuple[LargeResult, ...]:
     large = [
-        (len(use.outcome), place, use) for place, use in enumerate(uses) if use.outcome and len(use.outcome) > over
+        (len(use.outcome), place, use)
+        for place, use in enumerate(uses)
+        if use.outcome and len(use.outcome) > rule.over and use.tool not in rule.protected
     ]
-    largest = sorted(large, key=lambda one: (-one[0], one[1]))[:most]
+    largest = sorted(large, key=lambda one: (-one[0], one[1]))[: rule.most]
     return tuple(large_result_of(use) for _, _, use in sorted(largest, key=lambda one: one[1]))
 
 
