@@ -19,7 +19,8 @@ TOLD, COMPLAINT = 120, 160
 """Characters of a summary's two parts: what was called, and its first complaint."""
 
 _COMPLAINS = re.compile(
-    r"\b(?:error|exception|traceback|fail(?:ed|ures?|s)?|fatal|panic(?:ked)?|denied)\b", re.IGNORECASE
+    r"\b(?:[a-z_]{0,60}(?:errors?|exceptions?)|traceback|fail(?:ed|ures?|s)?|fatal|panic(?:ked)?|denied)\b",
+    re.IGNORECASE,
 )
 _ALL_WELL = re.compile(r"\b(?:0|no) (?:errors?|failures?|failed)\b", re.IGNORECASE)
 
