@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Self
 
 import psutil
 from pydantic import Field
@@ -41,6 +42,34 @@ class Process(Value):
     command: tuple[str, ...] = ()
     cwd: str | None = None
     environment: dict[str, str] = Field({}, repr=False)
+
+
+class Forest:
+    """Who is whose child, taken once: many trees cost one pass over the processes and not one each."""
+
+    def __init__(self, parents: Mapping[int, int]) -> None:
+        self._children: dict[int, list[int]] = {}
+        for pid in sorted(parents):
+            self._children.setdefault(parents[pid], []).append(pid)
+
+    @classmethod
+    def now(cls) -> Self:
+        parents = {}
+        for member in psutil.process_iter():
+            with suppress(psutil.Error):
+                parents[member.pid] = member.ppid()
+        return cls(parents)
+
+    def tree_of(self, pid: int) -> Iterator[Process]:
+        """The process and its descendants as they were, every parent before its children; ended ones are left out."""
+        left = [pid]
+        while left:
+            one = left.pop(0)
+            with suppress(psutil.Error):
+                process = _read(psutil.Process(one))
+                if process is not None:
+                    yield process
+            left += self._children.get(one, ())
 
 
 def tree_of(pid: int) -> tuple[Process, ...]:

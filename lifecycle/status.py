@@ -11,7 +11,9 @@ from lifecycle.billed import Billed
 from lifecycle.decision import Action, Decision
 from lifecycle.errors import LedgerError, LifecycleError
 from lifecycle.host import Host
+from lifecycle.panorama import panes_of
 from lifecycle.policy import Limits
+from lifecycle.processes import Process
 from lifecycle.reading import ContextReading
 from lifecycle.record import WorkerRecord
 from lifecycle.screen import PaneLook, PaneState
@@ -93,13 +95,15 @@ def status_of(host: Host, worker: Worker, record: WorkerRecord | None = None) ->
 
 def statuses(host: Host, workers: tuple[Worker, ...]) -> list[WorkerStatus]:
     """A row each. A worker of which nothing can be said has one with the `error`, and no other worker pays for it."""
-    records = known_records(host, workers)
-    return [_row(host, worker, records.get(worker.worker_id)) for worker in workers]
+    records, panes = known_records(host, workers), panes_of(host, workers)
+    return [_row(host, worker, records.get(worker.worker_id), panes.get(worker.worker_id)) for worker in workers]
 
 
-def _row(host: Host, worker: Worker, record: WorkerRecord | None) -> WorkerStatus:
+def _row(
+    host: Host, worker: Worker, record: WorkerRecord | None, seen: tuple[PaneLook, Process | None] | None
+) -> WorkerStatus:
     try:
-        return status_of(host, worker, record)
+        return described(host, examine(host, worker, record=record, seen=seen))
     except LifecycleError as error:
         return described(host, _unexamined(host, worker, record, error.detail))
 

@@ -15,6 +15,7 @@ from lifecycle.host import Host
 from lifecycle.incidents import tell_reboot, tell_server_gone
 from lifecycle.launching import launch_of
 from lifecycle.notifying import notify
+from lifecycle.panorama import panes_of
 from lifecycle.parking import heed_accounts
 from lifecycle.processes import Process, ProcessId
 from lifecycle.reading import ContextReading, ContextState
@@ -74,10 +75,20 @@ class Finding(Value):
         return self.reading.state(self.worker.policy)
 
 
-def examine(host: Host, worker: Worker, *, by_hand: bool = False, record: WorkerRecord | None = None) -> Finding:
-    """Look at one worker. Nothing is typed or written; what cannot be read is unknown, with the reason."""
+def examine(
+    host: Host,
+    worker: Worker,
+    *,
+    by_hand: bool = False,
+    record: WorkerRecord | None = None,
+    seen: tuple[PaneLook, Process | None] | None = None,
+) -> Finding:
+    """Look at one worker. Nothing is typed or written; what cannot be read is unknown, with the reason.
+
+    *record* and *seen* are what a look at many workers has read already: its memory, and its pane with the agent.
+    """
     now = host.now()
-    pane, process = _pane(host, worker)
+    pane, process = seen or _pane(host, worker)
     record = record or host.ledger.record(worker.worker_id)
     reading = host.read(worker, process, overhead=record.overhead)
     worker = worker.model_copy(update={"policy": host.settings.policy_of(worker.worker_id, reading.model)})
@@ -152,9 +163,11 @@ def survey(host: Host, workers: Iterable[Worker]) -> Survey:
 def _examine_all(host: Host, workers: list[Worker]) -> Survey:
     findings, unexamined = [], []
     records = known_records(host, workers)
+    panes = panes_of(host, workers)
     for worker in workers:
+        worker_id = worker.worker_id
         try:
-            findings.append(examine(host, worker, record=records.get(worker.worker_id)))
+            findings.append(examine(host, worker, record=records.get(worker_id), seen=panes.get(worker_id)))
         except LifecycleError as error:
             if worker.managed:
                 unexamined.append(Unexamined(worker_id=worker.worker_id, detail=error.detail))

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -33,7 +33,9 @@ _FIELDS = (
     "pane_in_mode", "cursor_x", "cursor_y", "pane_width", "pane_height", "alternate_on", "pane_title",
 )  # fmt: skip
 _LOOK = "|".join(f"#{{{field}}}" for field in _FIELDS)
-_END_OF_CLIENTS = "clients-end"
+_END_OF_PANE = "\x1eend of pane"
+"""A record separator, which no captured screen holds."""
+_CAPTURE = "capture-pane -p -J"
 _HELD = "held"
 _CANNOT_TYPE = "#{||:#{pane_in_mode},#{pane_dead}}"
 _FOREIGN = re.compile(r"-?((?:PREFECT|AFRESH)_\w*)=")
@@ -88,18 +90,36 @@ class Terminal:
     def capture(self, pane_id: str) -> Screen | None:
         """The pane as it is now, in one call, so that text, cursor and title belong together; None if it is gone."""
         try:
-            lines = self._tmux.ask(
-                *("display-message", "-p", "-t", pane_id, _LOOK, ";"),
-                *("list-clients", "-F", "#{client_activity} #{session_id} #{window_id}", ";"),
-                *("display-message", "-p", _END_OF_CLIENTS, ";"),
-                *("if-shell", "-F", "-t", pane_id, "#{pane_dead}"),
-                f"capture-pane -p -J -S -1 -t {pane_id}",  # tmux scrolls a line off for its own "Pane is dead"
-                f"capture-pane -p -J -t {pane_id}",
-            )
+            (screen,) = self.captures([pane_id])
         except (NoServer, TargetGone):
             return None
-        end = lines.index(_END_OF_CLIENTS)
-        return _screen(lines[0], lines[1:end], lines[end + 1 :])
+        return screen
+
+    def captures(self, pane_ids: Sequence[str]) -> list[Screen | None]:
+        """Several panes in one call, each as `capture` shows it.
+
+        Raises:
+            TargetGone: one of them is gone; which, tmux does not say.
+        """
+        # A script, because a command line of tmux's ends at 16 kB.
+        script = [
+            line
+            for pane_id in pane_ids
+            for line in (
+                f"display-message -p -t {pane_id} {quoted(_LOOK)}",
+                # tmux scrolls a line off for its own "Pane is dead"
+                f"if-shell -F -t {pane_id} '#{{pane_dead}}' '{_CAPTURE} -S -1 -t {pane_id}' '{_CAPTURE} -t {pane_id}'",
+                f"display-message -p {quoted(_END_OF_PANE)}",
+            )
+        ]
+        script.append("list-clients -F '#{client_activity} #{session_id} #{window_id}'")
+        told = self._tmux.tell("\n".join(script), may_start_server=False)
+        ends = [place for place, line in enumerate(told) if line == _END_OF_PANE]
+        starts = [0, *(place + 1 for place in ends)]
+        typists = told[starts[-1] :]
+        return [
+            _screen(told[start], typists, told[start + 1 : end]) for start, end in zip(starts[:-1], ends, strict=True)
+        ]
 
     def paste(self, pane_id: str, text: str, *, buffer: str) -> bool:
         """Paste *text* as one bracketed paste; false, and nothing pasted, if the pane is dead or in copy mode.

@@ -305,7 +305,9 @@ def test_a_server_that_we_start_knows_nothing_of_us(
         assert os.getsid(server.pid) == server.pid != os.getsid(0)
         assert os.getpgid(server.pid) != os.getpgid(0)
         assert str(tmp_path / "lock") not in {str(link.readlink()) for link in Path(f"/proc/{server.pid}/fd").iterdir()}
-        environment = tree_of(screen.pane_pid)[0].environment
+        # Between its fork and its exec a program has no environment yet.
+        agent = wait_until(lambda: next(filter(sleeps, tree_of(screen.pane_pid)), None), SOON, CLOCK)
+        environment = agent.environment
         assert not {"PREFECT_API_URL", "OPENAI_API_KEY"} & (environment.keys() | server.environ().keys())
         assert environment["HERMES_HOME"] == "/profile"
     finally:

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from lifecycle.host import Host
+from lifecycle.panorama import panes_of
+from lifecycle.screen import PaneLook, PaneState
+from lifecycle.settings import Settings, WorkerSettings, load_settings
+from lifecycle.terminal import Terminal
+from tests.agents.stage import Stage
+
+
+@pytest.fixture
+def fleet(stage: Stage) -> list[Stage]:
+    """swarm1 runs; swarm10, whose session begins like its, too; swarm2 has exited; swarm3 never ran; one is a shell."""
+    ten, two, three, shell = (stage.another(name) for name in ("swarm10", "swarm2", "swarm3", "swarm4"))
+    ten.start()
+    two.start()
+    ten.wait_ready(15)
+    two.wait_ready(15)
+    stage.ground.tmux("set-option", "-w", "-t", "=swarm-swarm2:", "remain-on-exit", "on")
+    os.kill(two.pane_pid, signal.SIGKILL)
+    two.wait(lambda: two.format("#{pane_dead}") == "1", 10, "the end of the agent")
+    stage.ground.tmux("new-session", "-d", "-s", "swarm-swarm4", "sleep", "600")
+    config = stage.ground.home / "afresh.toml"
+    config.write_text(f'socket = "{stage.ground.socket}"\n')
+    config.chmod(0o600)
+    return [stage, ten, two, three, shell]
+
+
+def settings(stage: Stage) -> Settings:
+    return load_settings(environ=stage.ground.environment)
+
+
+def test_all_at_once_is_what_one_by_one_is(fleet: list[Stage]) -> None:
+    with Host.opened(settings(fleet[0])) as host:
+        together = panes_of(host, host.workers())
+        alone = {worker.worker_id: host.look_with_process(worker) for worker in host.workers() if worker.managed}
+
+    assert together == alone
+    assert {worker_id: look.state for worker_id, (look, _) in together.items()} == {
+        "swarm1": PaneState.READY,
+        "swarm10": PaneState.READY,
+        "swarm2": PaneState.EXITED,
+        "swarm3": PaneState.ABSENT,
+        "swarm4": PaneState.NOT_AN_AGENT,
+    }
+
+
+def test_many_panes_cost_few_calls_of_tmux(fleet: list[Stage], monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(60):
+        fleet[0].ground.tmux("new-session", "-d", "-s", f"swarm-swarm{100 + number}", "sleep", "600")
+        (fleet[0].profile.parent / f"swarm{100 + number}").mkdir()
+    calls = _counted(monkeypatch)
+    with Host.opened(settings(fleet[0])) as host:
+        seen = panes_of(host, host.workers())
+
+    assert len(seen) == 65
+    assert len(calls) <= 3
+
+
+def test_a_pane_that_vanishes_while_all_are_looked_at_costs_no_other(
+    fleet: list[Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captures = Terminal.captures
+
+    def after_one_is_gone(terminal: Terminal, pane_ids: list[str]) -> object:
+        if len(pane_ids) > 1:
+            fleet[0].ground.tmux("kill-session", "-t", "=swarm-swarm10")
+        return captures(terminal, pane_ids)
+
+    monkeypatch.setattr(Terminal, "captures", after_one_is_gone)
+    with Host.opened(settings(fleet[0])) as host:
+        seen = panes_of(host, host.workers())
+
+    assert seen["swarm1"][0].state is PaneState.READY
+    assert seen["swarm10"][0].state is PaneState.ABSENT
+
+
+def test_two_workers_that_name_one_session_are_left_to_a_look_of_their_own(stage: Stage) -> None:
+    made = Settings(
+        home=stage.ground.home,
+        hermes_root=stage.profile.parent.parent,
+        memory_root=stage.ground.memory_root,
+        socket=str(stage.ground.socket),
+        workers={"alice": WorkerSettings(session="swarm-swarm1"), "bob": WorkerSettings(session="none")},
+    )
+    with Host.opened(made) as host:
+        assert set(panes_of(host, host.workers())) == {"bob"}
+
+
+def test_a_tmux_that_is_missing_leaves_every_worker_unknown_with_the_reason(
+    fleet: list[Stage], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with Host.opened(settings(fleet[0])) as host:
+        seen = panes_of(host, host.workers())
+
+    assert {look for look, _ in seen.values()} == {PaneLook(state=PaneState.UNKNOWN, unseen="no tmux on PATH")}
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    from lifecycle import tmux  # noqa: PLC0415
+
+    calls: list[object] = []
+    made = tmux.BoundedCommand.__init__
+
+    def counting(self: tmux.BoundedCommand, *args: object, **options: object) -> None:
+        calls.append(args)
+        made(self, *args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tmux.BoundedCommand, "__init__", counting)
+    return calls
