@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
@@ -134,7 +136,8 @@ def _changed(host: Host, worker: Worker, asked: Order) -> allowing.Changed:
         case "release":
             return allowing.release(host, worker, who=who, why=why)
         case "reset":
-            return reset(host, worker, who=who, why=why)
+            with _as_refusal():
+                return reset(host, worker, who=who, why=why)
     return allowing.set_automatic(host, [worker], on=asked.action == "enable", who=who, why=why)[0]
 
 
@@ -173,10 +176,8 @@ def _request(host: Host, worker: Worker, key: str | None) -> Result:
 def _answer(host: Host, worker: Worker, asked: Order, key: str | None) -> Result:
     choice = asked.choice
     assert choice is not None, "order_of sees to it"  # noqa: S101
-    try:
+    with _as_refusal():
         fitting(host, worker, choice, text=asked.text)
-    except Misuse as error:
-        raise Refused(error.detail, worker_id=worker.worker_id) from error
     _refuse_busy(host, worker)
     parameters = {
         "worker_id": worker.worker_id,
@@ -197,6 +198,15 @@ def _noted(host: Host, worker: Worker, asked: Order) -> Result:
     with held(host.paths(worker).lock, worker_id=worker.worker_id):
         note_handoff_written(host, worker, who=asked.who)
     return Result(body=_path(host, worker))
+
+
+@contextmanager
+def _as_refusal() -> Iterator[None]:
+    """The request was understood; it is the worker's state that does not allow it."""
+    try:
+        yield
+    except Misuse as error:
+        raise Refused(error.detail, worker_id=error.worker_id) from error
 
 
 def _refuse_held_and_busy(host: Host, worker: Worker) -> None:

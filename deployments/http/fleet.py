@@ -33,6 +33,7 @@ class Snapshot(Value):
     rows: tuple[WorkerStatus, ...] = ()
     waiting: tuple[Waiting, ...] = ()
     error: str = ""
+    reason: str = ""
 
     def row(self, worker_id: str) -> WorkerStatus | None:
         return next((row for row in self.rows if row.worker_id == worker_id), None)
@@ -88,7 +89,7 @@ def read_fleet() -> Snapshot:
             return Snapshot(at=host.now(), rows=tuple(statuses(host, host.workers())), waiting=tuple(waiting(host)))
     except LifecycleError as error:
         log.warning("%s", error)
-        return Snapshot(at=datetime.now(UTC), error=error.detail)
+        return Snapshot(at=datetime.now(UTC), error=error.detail, reason=error.reason)
 
 
 def _silent(_worker_id: str, _words: str) -> None:

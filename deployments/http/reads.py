@@ -15,10 +15,10 @@ from starlette.exceptions import HTTPException
 
 from deployments.http.fleet import Fleet, Snapshot
 from deployments.http.orders import run_status
-from deployments.http.refusing import API, refused
+from deployments.http.refusing import API, Unreadable, refused
 from deployments.http.shapes import camel, detail_row, fleet_of, milliseconds, row_of
 from lifecycle.detail import WorkerDetail, detail_of
-from lifecycle.errors import LedgerError, LifecycleError, Misuse, UnknownWorker
+from lifecycle.errors import LifecycleError, Misuse, UnknownWorker
 from lifecycle.host import Host
 from lifecycle.settings import load_settings
 from lifecycle.status import WorkerStatus
@@ -47,10 +47,10 @@ def fleet_in(request: Request) -> Fleet:
 
 def usable(snapshot: Snapshot) -> Snapshot:
     """Raises:
-    LedgerError: nothing could be read.
+    Unreadable: nothing could be read.
     """
     if snapshot.error:
-        raise LedgerError(snapshot.error)
+        raise Unreadable(snapshot.error, reason=snapshot.reason)
     return snapshot
 
 

@@ -31,6 +31,10 @@ class Refused(LifecycleError):
     reason = "refused"
 
 
+class Unreadable(LifecycleError):
+    """The fleet cannot be read now; the reason is the cause's."""
+
+
 _STATUS: tuple[tuple[type[LifecycleError], int], ...] = (
     (UnknownWorker, 404),
     (Refused, 409),

@@ -10,7 +10,9 @@ import httpx
 
 from deployments.http.access import token_path
 from deployments.http.service import beside
+from deployments.server import free_port
 from lifecycle.settings import load_settings
+from tests.deployments.conftest import Operator
 
 PATH = "/api/swarm-lifecycle"
 
@@ -37,6 +39,12 @@ class Api:
     def close(self) -> None:
         self.client.close()
         self.stranger.close()
+
+
+def with_ports(operator: Operator, http: str = "", more: str = "") -> None:
+    """Configure free ports: for the service, and for a Prefect server that does not run."""
+    ports = free_port("127.0.0.1"), free_port("127.0.0.1")
+    operator.configure(f"[server]\nport = {ports[0]}\n[http]\nport = {ports[1]}\n{http}\n{more}")
 
 
 @contextmanager
