@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import psutil
 import pytest
 from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateName
 from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
 from deployments.server import Running, free_port
@@ -46,9 +47,10 @@ class Site(NamedTuple):
             )
 
     def runs(self, stand: Stand) -> list[tuple[str, str]]:
-        """Name and state of every run in the pool of a host."""
+        """Name and state of every run in the pool of a host that is more than scheduled."""
+        due = FlowRunFilter(state=FlowRunFilterState(name=FlowRunFilterStateName(not_any_=["Scheduled"])))
         with self.client() as client:
-            found = client.read_flow_runs(limit=200)
+            found = client.read_flow_runs(flow_run_filter=due, limit=200)
         return [(run.name, run.state_name or "") for run in found if run.work_pool_name == stand.name]
 
 
