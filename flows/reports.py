@@ -84,14 +84,15 @@ def page_of_block(host_name: str, renewal: Renewal, placed: Block, form: str | N
         "",
         "## What to do",
         "",
-        "| answer | what it does | command | form |",
-        "|---|---|---|---|",
+        "| answer | what it does | command |",
+        "|---|---|---|",
     ]
     for name in placed.choices:
         choice = Choice(name)
         file = " FILE" if choice is Choice.USE_TEXT else ""
-        link = f"[answer]({prefilled(form, worker, choice)})" if form else "-"
-        lines.append(f"| {choice} | {choice.meaning} | `afresh answer {worker} {choice}{file}` | {link} |")
+        link = f"[{choice}]({prefilled(form, worker, choice)})" if form else choice.value
+        lines.append(f"| {link} | {choice.meaning} | `afresh answer {worker} {choice}{file}` |")
+    lines += ["", "Each answer above leads to its form."] if form else []
     lines += ["", "## Evidence", "", fenced(placed.evidence or "(none)")]
     return "\n".join(lines)
 

@@ -1,0 +1,99 @@
+"""Prefect's own UI (V1) in a real headless Chromium, as an operator uses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from playwright.sync_api import Locator, Page, sync_playwright
+
+from lifecycle.waiting import SystemClock, wait_until
+
+CHROMIUM = "/usr/bin/chromium"
+
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+PATIENCE = 60_000
+"""Milliseconds that a page or a state may take on a busy machine."""
+
+
+@contextmanager
+def browser(profile: Path, *, width: int = 1200, height: int = 760) -> Iterator[Page]:
+    """A page of a Chromium that has nothing of anybody's: *profile* is a new folder."""
+    size = {"width": width, "height": height}
+    with sync_playwright() as playwright:
+        context = playwright.chromium.launch_persistent_context(
+            profile, executable_path=CHROMIUM, headless=True, args=list(FLAGS), viewport=size
+        )
+        try:
+            page = context.new_page()
+            page.set_default_timeout(PATIENCE)
+            yield page
+        finally:
+            context.close()
+
+
+class PrefectUi:
+    """What an operator does in it. The page stays open between the steps."""
+
+    def __init__(self, page: Page, url: str) -> None:
+        self.page, self.url = page, url
+        self.asked: list[str] = []
+        page.on("request", lambda request: self.asked.append(request.url))
+
+    def log_in(self, user: str, password: str) -> None:
+        self.page.goto(self.url)
+        self.page.locator("input[type=password]").fill(f"{user}:{password}")
+        self.page.get_by_role("button", name="Login").click()
+        self.page.wait_for_url("**/dashboard*")
+
+    def open_form(self, deployment: str) -> None:
+        """From the list of deployments to the form of one. A server that has just started lists none yet."""
+        link = self.page.locator("a[href*='/deployments/deployment/']", has_text=deployment).first
+
+        def listed() -> bool:
+            self.page.goto(f"{self.url}/deployments")
+            self.page.wait_for_load_state("networkidle")
+            return link.is_visible()
+
+        wait_until(listed, timedelta(milliseconds=2 * PATIENCE), SystemClock())
+        link.click()
+        self.page.wait_for_url("**/deployments/deployment/*")
+        self.page.goto(f"{self.page.url.partition('?')[0]}/run")
+        self.field("worker_id").wait_for()
+
+    def field(self, name: str) -> Locator:
+        """The text box below the parameter's name."""
+        label = f"normalize-space(.)='{name}' or normalize-space(.)='{name} (Optional)'"
+        return self.page.locator(f"xpath=//*[{label}]/following::textarea[1]").first
+
+    def submit(self) -> str:
+        """Send the form and open its run; returns the run's id."""
+        with self.page.expect_response(lambda answer: answer.url.endswith("/create_flow_run")) as created:
+            self.page.get_by_role("button", name="Submit").click()
+        run_id = str(created.value.json()["id"])
+        self.open_run(run_id)
+        return run_id
+
+    def open_run(self, run_id: str) -> None:
+        self.page.goto(f"{self.url}/runs/flow-run/{run_id}")
+
+    def await_state(self, name: str) -> None:
+        """The badge of the open run, which changes while one looks."""
+        self.page.get_by_text(name, exact=True).first.wait_for()
+
+    def tab(self, name: str) -> None:
+        self.page.get_by_text(name, exact=True).first.click()
+
+    def text(self) -> str:
+        return self.page.locator("body").inner_text()
