@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tests.faults.case import Case
+from tests.agents import hostile
+from tests.agents.dictated_model import DictatedModel
+from tests.agents.hermes_stage import HermesStage
+from tests.faults.case import Act, Case
 from tests.faults.play import Expectation, Play
 from tests.faults.strike import Strike
 
@@ -38,6 +41,43 @@ def _tool_runs(play: Play) -> None:
     play.stage.wait_ready(60)
     play.demand((play.stage.cwd / "undisturbed").exists(), "the tool did not come to its end")
     play.recover()
+
+
+def _model(play: Play) -> DictatedModel:
+    assert isinstance(play.stage, HermesStage)
+    assert isinstance(play.stage.model, DictatedModel)
+    return play.stage.model
+
+
+def _writes_hostile(play: Play) -> None:
+    """Its handoff holds all that a face, a terminal or a model could take for an order, and ten megabytes more."""
+    model = _model(play)
+    model.draft, model.block = play.root / "dictated", hostile.BLOCK
+    model.draft.write_bytes(hostile.draft())
+    play.renew()
+    play.recover()
+    play.demand(not list(play.root.rglob(hostile.RUN)), "something that the worker wrote was run")
+    kept = "".join(path.read_text() for path in (play.home / "archive" / play.stage.worker_id).iterdir())
+    play.demand(all(f"\n{keeps or said}\n" in kept for said, keeps in hostile.WORDS.items()), "words were lost")
+    play.demand(hostile.SECRET not in kept, "a secret was kept")
+
+
+def _types_meanwhile(play: Play) -> None:
+    """A person begins a text while the handoff is written; it stays in the line, and the worker is not stopped."""
+    _model(play).when_asked = lambda: play.stage.paste("half a thou")
+    play.renew()
+    play.recover()
+    play.demand(play.stage.holds("half a thou"), "the person's text is gone")
+    play.demand("half a thou" not in play.texts(), "the person's text was sent")
+
+
+def _meets(status: int, words: str) -> Act:
+    def refused(play: Play) -> None:
+        _model(play).change(fault=status, fault_words=words, retry_after=0.2)
+        play.renew()
+        play.recover()
+
+    return refused
 
 
 def _struck(face: _Face, strike: Strike) -> Case:
@@ -98,5 +138,49 @@ CASES = [
         source="W-15",
         face="cli",
         play=_tool_runs,
+    ),
+    Case(
+        id="hermes-cli-hostile",
+        fault="Hermes cli: ten megabytes of hostile text in the handoff",
+        phase="persist",
+        source="issue",
+        face="cli",
+        play=_writes_hostile,
+    ),
+    Case(
+        id="hermes-tui-hostile",
+        fault="Hermes tui: ten megabytes of hostile text in the handoff",
+        phase="persist",
+        source="issue",
+        face="tui",
+        play=_writes_hostile,
+    ),
+    Case(
+        id="hermes-cli-typed",
+        fault="Hermes cli: a person types while the handoff is written",
+        phase="stop",
+        source="T10",
+        face="cli",
+        config={"deadlines": {"idle_before_stop": 3}},
+        play=_types_meanwhile,
+        ends=("blocked:not_idle",),
+    ),
+    Case(
+        id="hermes-cli-limit",
+        fault="Hermes cli: a usage limit with a stated end while the handoff is written",
+        phase="parse",
+        source="U6",
+        face="cli",
+        play=_meets(429, "Usage limit reached, try again in 2h 42m"),
+        ends=("parked",),
+    ),
+    Case(
+        id="hermes-tui-login",
+        fault="Hermes tui: the login is lost while the handoff is written",
+        phase="parse",
+        source="O1",
+        face="tui",
+        play=_meets(401, "Invalid API key or token expired"),
+        ends=("parked",),
     ),
 ]

@@ -10,11 +10,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from deployments.demo.script import Script
-from deployments.demo.scripted_model import ScriptedModel
 from deployments.server import free_port, started
 from lifecycle.prompts import OUR_MARKERS
 from lifecycle.settings import Settings
 from lifecycle.value import Value
+from tests.agents.dictated_model import DictatedModel
 from tests.agents.hermes_stage import HermesStage
 from tests.agents.stage import Stage
 from tests.faults.case import Case
@@ -92,7 +92,7 @@ def _stage(case: Case, hermes: Path | None, stack: ExitStack) -> Stage:
     if case.face is None:
         return Stage()
     assert hermes is not None, "this case needs the real Hermes Agent"
-    model = stack.enter_context(ScriptedModel(Script(**case.model)))
+    model = stack.enter_context(DictatedModel(Script(**case.model)))
     return HermesStage(hermes, model, case.face)
 
 
