@@ -52,6 +52,10 @@ _LETS_GO = 1.0
 """Seconds between TERM, on which git removes its lock files, and KILL."""
 
 
+_SILENT = "it says nothing"
+_TOO_OLD = "git is older than 2.31: it cannot be kept from running a repository's hooks"
+
+
 class Git:
     """git in one folder, with a deadline for all its calls together.
 
@@ -110,7 +114,7 @@ class Git:
             if fails:
                 return b""
             said.seek(0)
-            lines = said.read(4_000).decode(errors="replace").strip().splitlines() or ["it says nothing"]
+            lines = said.read(4_000).decode(errors="replace").strip().splitlines() or [_SILENT]
         msg = f"{self.folder}: git {arguments[0]}: {_advised(lines)}"
         raise GitRefused(msg)
 
@@ -120,11 +124,14 @@ class Git:
 
     def _filters_off(self) -> dict[str, str]:
         """Settings that take their programs from all filters that are configured, wherever."""
-        found = self("config", "-z", "--name-only", "--get-regexp", r"^(filter\..*|core\.hookspath)$", fails=True)
+        try:
+            found = self("config", "-z", "--name-only", "--get-regexp", r"^(filter\..*|core\.hookspath)$")
+        except GitRefused as error:
+            # Our own core.hookspath is always found, unless git does not know the way in which it is set.
+            if _SILENT not in error.detail:
+                raise
+            raise GitRefused(_TOO_OLD) from error
         names = [os.fsdecode(name) for name in found.split(b"\0") if name]
-        if "core.hookspath" not in names:
-            msg = "git is older than 2.31: it cannot be kept from running a repository's hooks"
-            raise GitRefused(msg)
         filters = {name.rpartition(".")[0] for name in names if name.startswith("filter.")}
         ends = {"clean": "", "smudge": "", "process": "", "required": "false"}
         return {f"{name}.{key}": value for name in filters for key, value in ends.items()}
@@ -138,6 +145,7 @@ class Git:
 
 
 def _advised(lines: list[str]) -> str:
+    """Git's own first line, or what to do."""
     if "dubious ownership" in lines[0]:
         return "the repository belongs to someone else; `git config --global --add safe.directory …` lets it be read"
     return lines[0].removeprefix("fatal: ")

@@ -64,7 +64,8 @@ class Repository:
         try:
             root = git.line("rev-parse", "--show-toplevel")
         except GitRefused as error:
-            if "not a git repository" in error.detail or "must be run in a work tree" in error.detail:
+            found = any(os.path.lexists(above / ".git") for above in (folder, *folder.parents))
+            if "must be run in a work tree" in error.detail or ("not a git repository" in error.detail and not found):
                 return None
             raise
         git.folder = Path(root)

@@ -228,6 +228,18 @@ def test_a_folder_outside_any_repository_has_none(tmp_path: Path) -> None:
     assert Repository.around(tmp_path, within=timedelta(seconds=60)) is None
 
 
+def test_a_git_folder_that_git_does_not_take_for_one_is_said(tree: Tree) -> None:
+    (tree.root / ".git" / "HEAD").write_text("broken\n")
+    with pytest.raises(GitRefused, match="not a git repository"):
+        tree.repository()
+
+
+def test_a_broken_configuration_is_said_in_gits_own_words(tree: Tree) -> None:
+    (tree.root / ".git" / "config").write_text("[broken\n")
+    with pytest.raises(GitRefused, match="bad config"):
+        tree.repository()
+
+
 def test_inside_the_git_folder_there_is_no_work_tree(tree: Tree) -> None:
     assert Repository.around(tree.root / ".git", within=timedelta(seconds=60)) is None
 
