@@ -198,9 +198,18 @@ class Host:
             self.paths(worker), ledger=self.settings.memory_root / ".runtime" / "swarm-missions.json"
         )
 
-    def read(self, worker: Worker, process: Process | None, *, overhead: int | None = None) -> ContextReading:
+    def read(
+        self,
+        worker: Worker,
+        process: Process | None,
+        *,
+        overhead: int | None = None,
+        known: ContextReading | None = None,
+    ) -> ContextReading:
+        """Measure the worker's context. *known* is its last good reading, which saves reading what is unchanged."""
         since = process.started_at if process else None
-        reading = self.agent(worker).read_context(worker, since=since, now=self.now(), overhead=overhead)
+        agent = self.agent(worker)
+        reading = agent.read_context(worker, since=since, now=self.now(), overhead=overhead, known=known)
         asked = self.ledger.record(worker.worker_id).compression if reading.compactions else None
         if asked is None:
             return reading

@@ -30,6 +30,16 @@ class ContextState(StrEnum):
     NO_SESSION = "no_session"
 
 
+class CountedRows(Value):
+    """What was counted of a session so far: rows from the *first* to the *last* id, in the file *inode*."""
+
+    inode: int
+    first: int
+    last: int
+    rows: int
+    tokens: int
+
+
 class ContextReading(Value):
     """How many tokens the worker's next call will carry, and how that is known.
 
@@ -39,6 +49,8 @@ class ContextReading(Value):
     compacts. *error* says why a reading is unknown. *title* is the session's own, as the agent or a person named it.
     *conversation_id* is the session that compactions led here from, if they closed it; *asked_compactions* are those
     of the *compactions* that Afresh asked for.
+    *mark* stands for the files that were read as they then were, empty where that is not sure;
+    *counted* is how far a count went, so that a later one goes on from there.
     """
 
     worker_id: str
@@ -60,6 +72,8 @@ class ContextReading(Value):
     newest_row: int = 0
     error: str | None = None
     billed: Billed = Billed()
+    counted: CountedRows | None = None
+    mark: str = ""
     title: str | None = None
 
     @property

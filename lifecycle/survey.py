@@ -90,7 +90,7 @@ def examine(
     now = host.now()
     pane, process = seen or _pane(host, worker)
     record = record or host.ledger.record(worker.worker_id)
-    reading = host.read(worker, process, overhead=record.overhead)
+    reading = host.read(worker, process, overhead=record.overhead, known=record.last_good)
     worker = worker.model_copy(update={"policy": host.settings.policy_of(worker.worker_id, reading.model)})
     turn = _turn(host, worker, process) if pane.state is not PaneState.ABSENT else None
     boot = host.boot_id()

@@ -29,12 +29,19 @@ class Agent(Protocol):
         ...
 
     def read_context(
-        self, worker: Worker, *, since: datetime | None, now: datetime, overhead: int | None = None
+        self,
+        worker: Worker,
+        *,
+        since: datetime | None,
+        now: datetime,
+        overhead: int | None = None,
+        known: ContextReading | None = None,
     ) -> ContextReading:
         """Measure the worker's context. Never raises for what it finds: an unreadable one is `unknown`.
 
         *since* is the start of the agent process, if known: a session not seen since then is not the current one.
-        *overhead* is what `overhead` learned; it makes a counted reading better.
+        *overhead* is what `overhead` learned; it makes a counted reading better. *known* is an earlier reading, of
+        this or another process: what has not changed since need not be read or counted again.
         """
         ...
 

@@ -53,9 +53,15 @@ class HermesAgent:
         return launching.profile_of(process)
 
     def read_context(
-        self, worker: Worker, *, since: datetime | None, now: datetime, overhead: int | None = None
+        self,
+        worker: Worker,
+        *,
+        since: datetime | None,
+        now: datetime,
+        overhead: int | None = None,
+        known: ContextReading | None = None,
     ) -> ContextReading:
-        return self._reader.read(worker.profile, worker.worker_id, since=since, now=now, overhead=overhead)
+        return self._reader.read(worker.profile, worker.worker_id, since=since, now=now, overhead=overhead, known=known)
 
     def overhead(self, worker: Worker, *, since: datetime | None) -> int | None:
         return self._reader.overhead(worker.profile, worker.worker_id, since=since)
@@ -70,7 +76,7 @@ class HermesAgent:
             lambda: turn.turn(worker.profile, worker.worker_id, since=since, now=datetime.now(UTC)),
             # A compaction's lease and a silent background turn end by time alone.
             lasts=lambda state: not state.compacting and not state.delegating,
-        )
+        )[1]
 
     def newest_row(self, worker: Worker) -> int:
         return transcript.newest_row(worker.profile, worker.worker_id)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lifecycle.agents.hermes.database import State
 from lifecycle.agents.hermes.message import IMAGE_TOKENS, is_image, live_condition, parts
+from lifecycle.reading import CountedRows
 from lifecycle.tokens import TokenCounter
 from lifecycle.value import Value
 
@@ -61,8 +62,9 @@ def _plain(part: object) -> str:
 
 
 class Generation(Value):
-    """What tells that counted rows are still the live ones: the first, the last counted, and how many."""
+    """What tells that counted rows are still the live ones: the first, the last counted, how many, in which file."""
 
+    inode: int = 0
     first: int = 0
     last: int = 0
     rows: int = 0
@@ -85,6 +87,11 @@ class Tally:
     def __init__(self) -> None:
         self._counted: dict[tuple[Path, str], tuple[Generation, int]] = {}
 
+    def go_on_from(self, profile: Path, session_id: str, counted: CountedRows) -> None:
+        """Take up what another process counted; what this one counted itself is as good."""
+        through = Generation.model_validate(counted.model_dump(exclude={"tokens"}))
+        self._counted.setdefault((profile / "state.db", session_id), (through, counted.tokens))
+
     def batch(self, state: State, session_id: str) -> Batch:
         seen, tokens = self._counted.get((state.path, session_id), (Generation(), 0))
         if _generation(state, session_id, seen.last) != seen:
@@ -106,6 +113,11 @@ class Tally:
         self._counted[batch.path, batch.session_id] = (batch.through, rows)
         return rows + counter(batch.prompt)
 
+    def counted(self, batch: Batch) -> CountedRows | None:
+        """How far the count of this session went."""
+        through, tokens = self._counted.get((batch.path, batch.session_id), (None, 0))
+        return CountedRows(tokens=tokens, **through.model_dump()) if through is not None else None
+
 
 def _generation(state: State, session_id: str, last: int | None) -> Generation:
     sql = (
@@ -114,4 +126,4 @@ def _generation(state: State, session_id: str, last: int | None) -> Generation:
     )
     row = state.first(sql, session_id, last, last)
     first, newest, rows = row or (0, 0, 0)
-    return Generation(first=first, last=newest, rows=rows)
+    return Generation(inode=state.inode, first=first, last=newest, rows=rows)

@@ -29,8 +29,9 @@ _MEANINGS = {
 class State:
     """One consistent look at an open state.db. Columns that an older Hermes lacks read as what they default to."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, worker_id: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, worker_id: str, inode: int) -> None:
         self.path = path
+        self.inode = inode
         self.worker_id = worker_id
         self._connection = connection
         self._columns: dict[str, frozenset[str]] = {}
@@ -67,7 +68,8 @@ def open_state(profile: Path, worker_id: str) -> Iterator[State | None]:
         ContextUnreadable: with the path and what is wrong with it, also for SQLite errors inside the body.
     """
     path = profile / "state.db"
-    if not _exists(profile, path, worker_id):
+    inode = _inode(profile, path, worker_id)
+    if inode is None:
         yield None
         return
     uri = f"{path.absolute().as_uri()}?mode=ro"
@@ -75,7 +77,7 @@ def open_state(profile: Path, worker_id: str) -> Iterator[State | None]:
         with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
             connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
             connection.execute("BEGIN")
-            state = State(connection, path, worker_id)
+            state = State(connection, path, worker_id, inode)
             if not {"id", "started_at"} <= state.columns("sessions") or not state.columns("messages"):
                 raise _unreadable(path, worker_id, "is no Hermes database: tables are missing")
             yield state
@@ -85,7 +87,8 @@ def open_state(profile: Path, worker_id: str) -> Iterator[State | None]:
         raise _unreadable(path, worker_id, f"{_MEANINGS.get(kind, 'cannot be read')} ({error})") from error
 
 
-def _exists(profile: Path, path: Path, worker_id: str) -> bool:
+def _inode(profile: Path, path: Path, worker_id: str) -> int | None:
+    """Of the database; None where the profile has none yet."""
     try:
         if not S_ISDIR(profile.stat().st_mode):
             raise _unreadable(profile, worker_id, "is not a folder")
@@ -99,10 +102,10 @@ def _exists(profile: Path, path: Path, worker_id: str) -> bool:
             # SQLite takes the -wal beside an empty file for a leftover and unlinks it, also when opened read-only.
             raise _unreadable(path, worker_id, "is empty (zero bytes)")
     except FileNotFoundError:
-        return False
+        return None
     except OSError as error:
         raise _unreadable(path, worker_id, f"cannot be read: {error.strerror}") from error
-    return True
+    return found.st_ino
 
 
 def _unreadable(path: Path, worker_id: str, what: str) -> ContextUnreadable:

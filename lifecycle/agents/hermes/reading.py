@@ -36,23 +36,34 @@ class ContextReader:
         since: datetime | None,
         now: datetime,
         overhead: int | None = None,
+        known: ContextReading | None = None,
     ) -> ContextReading:
         """Measure the context. Never raises for what it finds: what cannot be read is `unknown`, with the reason.
 
         *since* is the start of the agent's process: a session not seen since then is not current.
         *overhead* is what `overhead` learned of this profile; it makes `counted` better, `api_log` needs none.
         """
-        reading = self._unchanged.found(
+        mark, reading = self._unchanged.found(
             profile,
             (worker_id, since, overhead),
-            lambda: self._read(profile, worker_id, since=since, now=now, overhead=overhead),
+            lambda: self._read(profile, worker_id, since=since, now=now, overhead=overhead, known=known),
             lasts=lambda reading: reading.error is None,
+            known=(known.mark, known) if known is not None and known.mark else None,
         )
-        return reading if reading.at == now else reading.model_copy(update={"at": now})
+        return reading.model_copy(update={"at": now, "mark": mark, "asked_compactions": 0})
 
     def _read(
-        self, profile: Path, worker_id: str, *, since: datetime | None, now: datetime, overhead: int | None
+        self,
+        profile: Path,
+        worker_id: str,
+        *,
+        since: datetime | None,
+        now: datetime,
+        overhead: int | None,
+        known: ContextReading | None,
     ) -> ContextReading:
+        if known is not None and known.counted is not None and known.session_id is not None:
+            self._tally.go_on_from(profile, known.session_id, known.counted)
         try:
             look = self._look(profile, worker_id, since)
         except ContextUnreadable as error:
@@ -63,7 +74,10 @@ class ContextReader:
             point = setup.compaction_point(usable, window=None, logged=None)
             return ContextReading(worker_id=worker_id, at=now, model=setup.model, window=usable, compaction_point=point)
         tokens, source = self._measure(look, DEFAULT_OVERHEAD if overhead is None else overhead)
-        return _reading(look, setup, worker_id=worker_id, now=now, tokens=tokens, source=source)
+        reading = _reading(look, setup, worker_id=worker_id, now=now, tokens=tokens, source=source)
+        # A bound is no count to go on from.
+        counted = self._tally.counted(look.batch) if look.batch is not None and source is Source.COUNTED else None
+        return reading.model_copy(update={"counted": counted})
 
     def overhead(self, profile: Path, worker_id: str, *, since: datetime | None) -> int | None:
         """What a call carries besides rows and system prompt, chiefly tool schemas, by the last exact reading.

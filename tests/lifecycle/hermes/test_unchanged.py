@@ -68,6 +68,7 @@ def test_of_every_sample_the_kept_reading_is_the_plain_one_at_its_own_time(
         second = reader.read(profile, "swarm1", since=None, now=NOW + timedelta(minutes=1))
 
     assert first == read(profile)
+    assert first.mark
     assert second == first.model_copy(update={"at": NOW + timedelta(minutes=1)})
 
 
@@ -133,6 +134,7 @@ def test_through_any_history_the_kept_reading_is_the_plain_one(tmp_path: Path, s
     chance = random.Random(seed)  # noqa: S311 - no secret
     history = _History(Profile(tmp_path), chance)
     agent, worker = HermesAgent(), Worker(worker_id="swarm1", profile=tmp_path, session="s", policy=Policy())
+    fast = agent.read_context(worker, since=None, now=NOW)
     kept = 0
     with closing(sqlite3.connect(history.made.path)) as owner:
         owner.execute("PRAGMA journal_mode = WAL")
@@ -141,12 +143,50 @@ def test_through_any_history_the_kept_reading_is_the_plain_one(tmp_path: Path, s
             owner.commit()
             if chance.random() < 0.7:
                 settle(tmp_path, step)
+            if chance.random() < 0.3:  # another process, which knows the last reading from the ledger
+                agent, fast = HermesAgent(), ContextReading.recall(fast.model_dump_json())
             for _ in range(2):
-                fast: ContextReading = agent.read_context(worker, since=None, now=NOW)
-                assert fast == read(tmp_path), f"step {step}"
+                fast = agent.read_context(worker, since=None, now=NOW, known=fast)
+                plain = read(tmp_path)
+                assert fast.model_copy(update={"mark": plain.mark}) == plain, f"step {step}"
                 assert agent.turn(worker, since=None) == turn(tmp_path, "swarm1", since=None, now=NOW)
-            kept += fast is agent.read_context(worker, since=None, now=NOW)
+            kept += fast.mark != ""
     assert kept > 20
+
+
+def test_another_process_takes_up_a_known_reading_and_a_known_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Profile(tmp_path)
+    made.session()
+    made.say("user", "one question " * 50, 10)
+    settle(tmp_path)
+    known = ContextReading.recall(ContextReader().read(tmp_path, "swarm1", since=None, now=NOW).model_dump_json())
+    with no_look_allowed(monkeypatch):
+        assert ContextReader().read(tmp_path, "swarm1", since=None, now=NOW, known=known) == known
+
+    made.say("assistant", "one answer", 11)
+    counted: list[str] = []
+
+    def count(text: str) -> int:
+        counted.append(text)
+        return len(text.split())
+
+    ContextReader(count).read(tmp_path, "swarm1", since=None, now=NOW, known=known)
+    assert [text for text in counted if text] == ["one answer"]
+
+
+def test_a_count_of_another_file_is_not_gone_on_from(tmp_path: Path) -> None:
+    made = Profile(tmp_path / "a")
+    made.session()
+    made.say("user", "one question " * 50, 10)
+    known = ContextReader().read(tmp_path / "a", "swarm1", since=None, now=NOW)
+    other = Profile(tmp_path / "b")
+    other.session()
+    other.say("user", "another", 10)
+    (tmp_path / "b" / "state.db").replace(tmp_path / "a" / "state.db")
+
+    assert ContextReader().read(tmp_path / "a", "swarm1", since=None, now=NOW, known=known) == read(tmp_path / "a")
 
 
 class _History:
