@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from lifecycle.decision import Decision
 from lifecycle.elsewhere import has_ended
-from lifecycle.errors import AgentGone, LifecycleError, StopsHere
+from lifecycle.errors import AgentGone, LifecycleError, StopsHere, WeakResume
 from lifecycle.host import Host
 from lifecycle.notifying import notify
 from lifecycle.orchestrator import tell_orchestrator
@@ -156,3 +156,5 @@ def _remember_dismissal(host: Host, worker: Worker, renewal: Renewal, reason: st
     dismissed = Dismissed(reason=reason, session_id=session, generation=generation, at=host.now())
     others = [one for one in host.ledger.record(worker.worker_id).dismissed if one.reason != reason]
     host.ledger.remember(worker.worker_id, dismissed=(*others, dismissed))
+    if reason == WeakResume.reason:
+        host.ledger.remember(worker.worker_id, weak_resumes=0)  # a person has looked

@@ -25,6 +25,7 @@ _T = TypeVar("_T")
 
 ORDERS = "Mission and rules (added by Afresh)"
 IDENTIFIERS = "Identifiers (added by Afresh)"
+TRANSCRIPT = "From the transcript (added by Afresh)"
 """Titles of sections behind the worker's own."""
 
 _EMPTY = "(nothing was written)"
@@ -44,7 +45,8 @@ _SAID_BY = {
 
 class Handoff(Value):
     """What is known when a worker ends. *sections* are its words by title, *supplement* what the machine collected,
-    *orders* what the worker was told, *identifiers* those that the document must hold.
+    *orders* what the worker was told, *identifiers* those that the document must hold, *transcript* what its rows tell
+    beside the words of a worker that said too little.
 
     *banner* says what a reboot left unknown; it stands above the sections.
     """
@@ -64,6 +66,7 @@ class Handoff(Value):
     orders: str = ""
     identifiers: tuple[Identifier, ...] = ()
     supplement: str = ""
+    transcript: str = ""
     banner: str = ""
     notes: tuple[str, ...] = ()
 
@@ -159,6 +162,8 @@ def _body(handoff: Handoff) -> str:
         parts.append(f"{HEADING}\n\n{_quoted_text(handoff.supplement, whole=True)}")
     if handoff.notes:
         parts.append("## Notes of Afresh\n\n" + "\n".join(f"- {redact(_line(note))}" for note in handoff.notes))
+    if handoff.transcript.strip():
+        parts.append(f"## {TRANSCRIPT}\n\n{_quoted_text(handoff.transcript, whole=True)}")
     missing = lost_from("\n".join(parts), handoff.identifiers)
     if missing:
         listed = "\n".join(f"- {redact(_line(one.text))}" for one in missing)

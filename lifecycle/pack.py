@@ -145,11 +145,8 @@ def _sources(material: PackMaterial, count: TokenCounter) -> dict[str, Callable[
         hits = [f"- {hit.made_at:%Y-%m-%d} {hit.source}: {one_line(redact(hit.snippet), 700)}" for hit in material.hits]
         found[HITS] = lambda tokens: first_that_fit(hits, tokens, count)
     if handles := handles_in(material.handoff):
-        found[HANDLES] = lambda tokens: first_that_fit([_SHOWN, *handles], tokens, count)
+        found[HANDLES] = lambda tokens: first_that_fit(handles, tokens, count)
     return found
-
-
-_SHOWN = "`afresh artifact show HANDLE` prints one."
 
 
 def _granted(needs: dict[str, int], settings: PackSettings, total: int) -> dict[str, int]:

@@ -17,6 +17,7 @@ WEIGHTS = {
     "Interrupted by a reboot": 4.0,
     "Identifiers (added by Afresh)": 3.0,
     "Collected by Afresh": 3.0,
+    "From the transcript (added by Afresh)": 2.0,
     "Completed": 2.0,
     "Blockers": 2.0,
     "Files touched": 2.0,
@@ -29,7 +30,7 @@ WEIGHTS = {
 
 _ELSEWHERE = {"Mission and rules (added by Afresh)"}
 _HEADING = re.compile(r"## ([^\n]+)")
-_HANDLE = re.compile(r"^.*\[\[OFFLOAD: [^\]\n]{1,300}\]\].*$", re.MULTILINE)
+_HANDLE = re.compile(r"^(?:.*\[\[OFFLOAD: [^\]\n]{1,300}\]\].*|### Large results, kept.*)$", re.MULTILINE)
 _LISTED = 0.6
 """A section with so many list items among its lines is cut at its older end."""
 
@@ -41,7 +42,7 @@ def parts_of(body: str) -> dict[str, str]:
     for text, wanted in ((before, {"Interrupted by a reboot"}), (machine, None)):
         for name, lines in _headed(text).items():
             if name not in _ELSEWHERE and (wanted is None or name in wanted):
-                found[name] = "\n".join(lines).strip()
+                found[name] = _HANDLE.sub("", "\n".join(lines)).strip()
     kept = {name: text for name, text in found.items() if text}
     return kept or ({"Text": body.strip()} if body.strip() else {})
 
@@ -60,8 +61,9 @@ def cut_handoff(parts: dict[str, str], tokens: int, count: TokenCounter) -> str:
 
 
 def handles_in(body: str) -> list[str]:
-    """The lines that name kept results."""
-    return [line.strip() for line in _HANDLE.findall(body)]
+    """The lines that name kept results, below the one that says how to see them."""
+    found = [line.strip().removeprefix("### ") for line in _HANDLE.findall(body)]
+    return found if any("[[OFFLOAD" in line for line in found) else []
 
 
 def _cut(text: str, tokens: int, count: TokenCounter) -> str:

@@ -62,6 +62,14 @@ class WorkerPaths(Value):
     def draft(self, renewal_id: str) -> Path:
         return self.handoffs / f"draft-{renewal_id}.md"
 
+    def missing(self, renewal_id: str) -> Path:
+        """What a draft lacks, for the worker to read."""
+        return self.handoffs / f"missing-{renewal_id}.md"
+
+    def pack(self, renewal_id: str) -> Path:
+        """What a new session reads first. Beside the archive, which holds nothing but handoffs."""
+        return self.home / "packs" / self.worker_id / f"resume-{renewal_id}.md"
+
     def mission_copy(self, mission_id: str) -> Path:
         """The reference system's per-mission handoff.
 

@@ -149,7 +149,7 @@ def _messages(found: Conversation, part: int, count: TokenCounter) -> list[Piece
 
 
 def _failures(calls: list[Entry]) -> list[Piece]:
-    found = []
+    found: list[Piece] = []
     for entry in reversed(calls):
         call = entry.call
         if call is None or call.outcome is None or len(found) == LAST_FAILURES:

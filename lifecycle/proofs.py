@@ -5,11 +5,15 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator
 
 from lifecycle.checkpoint import Checkpoint
 from lifecycle.identifiers import Identifier
 from lifecycle.launch import LaunchSpec
 from lifecycle.processes import ProcessId
+from lifecycle.redaction import redact
 from lifecycle.transcript import SentRow
 from lifecycle.value import Value
 
@@ -38,15 +42,26 @@ class Unasked(Value):
     why: str
 
 
+def _redacted(checkpoint: Checkpoint) -> Checkpoint:
+    words = {name: redact(value) for name, value in checkpoint if type(value) is str}
+    return checkpoint.model_copy(update=words)
+
+
+Redacted = Annotated[str, AfterValidator(redact)]
+"""Text that the ledger keeps: no secret of a known shape is in it."""
+
+RedactedCheckpoint = Annotated[Checkpoint, AfterValidator(_redacted)]
+
+
 class ParsedHandoff(Value):
     """Proof that the worker answered this request with a complete checkpoint. *answer* is that reply's own text."""
 
     renewal_id: str
-    answer: str = ""
-    checkpoint: Checkpoint
+    answer: Redacted = ""
+    checkpoint: RedactedCheckpoint
     reply_row: int
     session_id: str
-    draft_text: str | None = None
+    draft_text: Redacted | None = None
     quality: Quality = Quality.WRITTEN
     notes: tuple[str, ...] = ()
     asks_human: bool = False
@@ -101,19 +116,28 @@ class RunningSession(Value):
 
 
 class ResumePrompt(Value):
-    """Proof that the new session holds the resume prompt."""
+    """Proof that the new session holds the resume prompt. *pack* is the file that it names, if one was made."""
 
     renewal_id: str
     row: SentRow
     text: str
+    pack: Path | None = None
+
+
+class ResumeFit(Value):
+    """Whether the new session took up what the handoff left off; *why* says what was compared and how it came out."""
+
+    verdict: Literal["proved", "weak"]
+    why: str
 
 
 class Acknowledgement(Value):
     """Proof that the new session answered: nothing is called healthy without it."""
 
     renewal_id: str
-    checkpoint: Checkpoint
+    checkpoint: RedactedCheckpoint
     row: SentRow
     reply_row: int
     session_id: str
     baseline: int | None = None
+    fit: ResumeFit | None = None

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from lifecycle.compression import Compression
 from lifecycle.launch import LaunchSpec
+from lifecycle.orders import Orders
 from lifecycle.processes import ProcessId
 from lifecycle.reading import ContextReading
 from lifecycle.renewal import Delivery, Renewal
@@ -38,7 +39,8 @@ class WorkerRecord(Value):
     account whose trouble parked the worker. *still_since* is when the pane of a busy worker last showed anything new,
     and *still_mark* stands for what it showed. *dismissed* is the newest block of each reason that a human closed.
     *compression* is what came of telling it to compact its context. *release* is the intent to tell it that a renewal
-    is cancelled, *released* the last renewal of which it was told.
+    is cancelled, *released* the last renewal of which it was told. *orders* are those that crossed last,
+    *weak_resumes* counts renewals in a row whose new session took up something else than its handoff.
     """
 
     worker_id: str
@@ -66,6 +68,8 @@ class WorkerRecord(Value):
     next_action: str = ""
     repeats: int = 0
     idle_repeats: int = 0
+    orders: Orders | None = None
+    weak_resumes: int = 0
     last_handoff_at: datetime | None = None
     last_alive_at: datetime | None = None
     last_boot: str | None = None

@@ -12,12 +12,14 @@ from pydantic import Field
 from lifecycle.collected import Collected
 from lifecycle.errors import LifecycleError
 from lifecycle.launch import LaunchSpec
+from lifecycle.orders import Orders
 from lifecycle.processes import ProcessId
 from lifecycle.proofs import (
     Acknowledgement,
     HandoffRequest,
     ParsedHandoff,
     Quality,
+    ResumeFit,
     ResumePrompt,
     RunningSession,
     SavedHandoff,
@@ -26,6 +28,7 @@ from lifecycle.proofs import (
 )
 from lifecycle.reading import ContextReading
 from lifecycle.redaction import redact
+from lifecycle.rules import Rule
 from lifecycle.value import Value
 
 
@@ -122,12 +125,17 @@ class Renewal(Value):
     parsed: ParsedHandoff | None = None
     collected: Collected | None = None
     """Made once, right before the handoff is composed: one that is saved again is the same to the byte."""
+    orders: Orders | None = None
+    """Gathered once, right before the handoff is composed, as are the rules that only the worker's document knows."""
+    claimed: tuple[Rule, ...] = ()
     saved: SavedHandoff | None = None
     stopping: tuple[ProcessId, ...] = ()
     stopped: StoppedSession | None = None
     running: RunningSession | None = None
     resume: ResumePrompt | None = None
     acknowledgement: Acknowledgement | None = None
+    weak_asked: bool = False
+    """A human had the new session asked again because its first answer did not fit the handoff."""
     correction: HandoffRequest | None = None
     reminder: ResumePrompt | None = None
     substitute: Literal["synthesize", "text", "reboot"] | None = None
@@ -309,6 +317,7 @@ __all__ = [
     "Quality",
     "Renewal",
     "Renewed",
+    "ResumeFit",
     "ResumePrompt",
     "RunningSession",
     "SavedHandoff",

@@ -31,3 +31,11 @@ LAST_WORDS = {
     Resumption.REGROUND: "re-ground yourself from the files named above, reply, then wait for orders",
 }
 """The last line where it is not the handoff's own next action; Afresh's own words, so any face takes them."""
+
+STATES = {
+    Resumption.GO_ON: "IN_PROGRESS",
+    Resumption.ANSWER: "NEEDS_INPUT",
+    Resumption.FINISHED: "DONE",
+    Resumption.REGROUND: "IN_PROGRESS",
+}
+"""The state that the prompt's checkpoint names."""

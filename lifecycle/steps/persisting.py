@@ -12,8 +12,10 @@ from lifecycle.handoff import Handoff, compose
 from lifecycle.host import Host
 from lifecycle.ledger import StoredHandoff
 from lifecycle.offload import show_command
+from lifecycle.orders import rendered
 from lifecycle.redaction import redact
 from lifecycle.renewal import ParsedHandoff, Phase, Renewal, SavedHandoff
+from lifecycle.steps.ordering import gather_orders
 from lifecycle.steps.standing import advance, amend, standing
 from lifecycle.swarm import remember_in_swarm, tell_swarm
 from lifecycle.tokens import EncodingUnavailable, byte_bound, counter
@@ -35,6 +37,9 @@ def persist_handoff(host: Host, worker: Worker, parsed: ParsedHandoff) -> SavedH
         host.progress(worker.worker_id, "collects what the machine knows")
         collected = collect(host, worker, renewal, session_id=parsed.session_id or None)
         renewal = amend(host, renewal, collected=collected)
+    if renewal.orders is None:
+        orders, claimed = gather_orders(host, worker, renewal, parsed)
+        renewal = amend(host, renewal, orders=orders, claimed=claimed)
     paths = host.paths(worker)
     text = compose(_handoff(host, worker, renewal, parsed))
     place = paths.archived(renewal.opened_at, renewal.renewal_id)
@@ -69,7 +74,9 @@ def persist_handoff(host: Host, worker: Worker, parsed: ParsedHandoff) -> SavedH
                 created_at=now,
             )
         )
-        host.ledger.remember(worker.worker_id, last_handoff_at=now, handoff_stored_in=saved.session_id)
+        host.ledger.remember(
+            worker.worker_id, last_handoff_at=now, handoff_stored_in=saved.session_id, orders=renewal.orders
+        )
         advance(host, worker, renewal, Phase.SAVED, saved=saved)
     tell_swarm(host, worker, lastHandoffAt=int(now.timestamp() * 1000))
     remember_in_swarm(
@@ -100,7 +107,10 @@ def _handoff(host: Host, worker: Worker, renewal: Renewal, parsed: ParsedHandoff
         created_at=renewal.opened_at,
         sections=sections,
         checkpoint=parsed.checkpoint,
+        orders=rendered(renewal.orders, renewal.claimed) if renewal.orders else "",
+        identifiers=parsed.identifiers,
         supplement=_supplement(host, renewal),
+        transcript=parsed.supplement,
         notes=parsed.notes,
         banner=parsed.banner,
     )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from datetime import timedelta
 from functools import partial
 
 from lifecycle import prompts
-from lifecycle.advice import accepts_work
 from lifecycle.checkpoint import Checkpoint, State, parse_checkpoint
 from lifecycle.delivery import deliver
 from lifecycle.errors import (
@@ -17,17 +15,20 @@ from lifecycle.errors import (
     LifecycleError,
     ResumeRefused,
     ResumeUnanswered,
+    WeakResume,
 )
 from lifecycle.failed_turn import TurnWatch
 from lifecycle.host import Host
 from lifecycle.input_line import GONE
 from lifecycle.notifying import notify
-from lifecycle.orchestrator import tell_orchestrator
+from lifecycle.packing import resumption
 from lifecycle.reading import ContextReading
-from lifecycle.renewal import Acknowledgement, End, Phase, Renewal, Renewed, ResumePrompt
+from lifecycle.renewal import Acknowledgement, Phase, Renewal, Renewed, ResumeFit, ResumePrompt
+from lifecycle.resume_fit import fit_of
+from lifecycle.resumption import Resumption
 from lifecycle.screen import PaneState
+from lifecycle.steps.closing import close_renewed
 from lifecycle.steps.standing import advance, amend, remembering, standing
-from lifecycle.swarm import remember_in_swarm, tell_swarm
 from lifecycle.transcript import Reply
 from lifecycle.waiting import DeadlinePassed, wait_until
 from lifecycle.wording import own_words
@@ -54,21 +55,23 @@ def mark_healthy(host: Host, worker: Worker, prompt: ResumePrompt) -> Renewed:
         msg = f"{worker.worker_id}: proved without an acknowledgement"
         raise ResumeUnanswered(msg, worker_id=worker.worker_id)
     _carry_on(host, worker, renewal, renewal.acknowledgement)
-    return _close(host, worker, renewal, renewal.acknowledgement)
+    return close_renewed(host, worker, renewal, renewal.acknowledgement)
 
 
 def acknowledgement(host: Host, worker: Worker, renewal: Renewal, prompt: ResumePrompt) -> Acknowledgement:
     """The new session's checkpoint, after at most one reminder."""
+    if renewal.weak_asked and renewal.reminder is None:
+        # A human had it asked again: its first answer stands, and would be found again.
+        return _reminded(host, worker, renewal, prompt)
     latest = renewal.reminder or prompt
     reply, refusal = _await_checkpoint(host, worker, renewal, latest, may_remind=renewal.reminder is None)
     if reply is None:
-        reminder = _remind(host, worker, renewal)
-        renewal = amend(host, standing(host, renewal.renewal_id), reminder=reminder, delivery=None, ask_again=False)
-        return acknowledgement(host, worker, renewal, prompt)
+        return _reminded(host, worker, renewal, prompt)
     if isinstance(refusal, CheckpointRefused):
         kind = ResumeRefused if refusal.reason == "checkpoint_wrong_renewal" else ResumeUnanswered
         msg = f"{worker.worker_id}: the new session's answer is no checkpoint of this renewal: {refusal.detail}"
         raise kind(msg, worker_id=worker.worker_id, evidence=reply.text[-4000:])
+    fit = _fit(host, worker, renewal, refusal, reply)
     reading = host.read(worker, host.process(worker))
     _check_baseline(worker, reading)
     return Acknowledgement(
@@ -78,7 +81,28 @@ def acknowledgement(host: Host, worker: Worker, renewal: Renewal, prompt: Resume
         reply_row=reply.row_id,
         session_id=reply.session_id,
         baseline=reading.tokens,
+        fit=fit,
     )
+
+
+def _reminded(host: Host, worker: Worker, renewal: Renewal, prompt: ResumePrompt) -> Acknowledgement:
+    reminder = _remind(host, worker, renewal)
+    renewal = amend(host, standing(host, renewal.renewal_id), reminder=reminder, delivery=None, ask_again=False)
+    return acknowledgement(host, worker, renewal, prompt)
+
+
+def _fit(host: Host, worker: Worker, renewal: Renewal, answer: Checkpoint, reply: Reply) -> ResumeFit | None:
+    """Whether the answer fits the handoff; a second weak one in a row calls a human."""
+    if renewal.parsed is None or renewal.saved is None:
+        return None
+    handoff = renewal.parsed.checkpoint
+    fit = fit_of(answer, handoff, resumption=resumption(host, worker, renewal.saved))
+    if fit.verdict == "weak" and host.ledger.record(worker.worker_id).weak_resumes:
+        amend(host, standing(host, renewal.renewal_id), weak_asked=True, delivery=None)
+        msg = f"{worker.worker_id}: for the second time in a row the new session took up {fit.why}"
+        evidence = f"The handoff's next action: {handoff.next_action}\n\nThe answer:\n{reply.text[-3000:]}"
+        raise WeakResume(msg, worker_id=worker.worker_id, evidence=evidence)
+    return fit
 
 
 def _await_checkpoint(
@@ -165,7 +189,7 @@ def _carry_on(host: Host, worker: Worker, renewal: Renewal, proof: Acknowledgeme
         return
     mission = host.mission(worker)
     must_wait = worker.greenlight_required_for or (mission.mission_id and not mission.is_open)
-    if must_wait or renewal.saved is None or renewal.saved.asks_human:
+    if must_wait or renewal.saved is None or resumption(host, worker, renewal.saved) is not Resumption.GO_ON:
         return
     write = partial(prompts.carry_on, renewal_id=renewal.renewal_id, next_action=renewal.saved.next_action)
     text = write(own_words=own_words(host, worker, write(own_words=False)))
@@ -181,58 +205,3 @@ def _carry_on(host: Host, worker: Worker, renewal: Renewal, proof: Acknowledgeme
     except LifecycleError as error:
         # The worker is proved healthy; that it idles is for a human to know and no reason to block it.
         notify(host, worker, f"idle:{renewal.renewal_id}", "renewed, but not told to go on", error.detail)
-
-
-def _close(host: Host, worker: Worker, renewal: Renewal, proof: Acknowledgement) -> Renewed:
-    now = host.now()
-    record = host.ledger.record(worker.worker_id)
-    same = renewal.saved is not None and record.next_action == renewal.saved.next_action
-    process = host.process(worker)
-    reading = host.read(worker, process)
-    overhead = host.agent(worker).overhead(worker, since=process.started_at) if process else None
-    with host.ledger.transaction():
-        closed = amend(host, host.ledger.renewal(renewal.renewal_id), end=End.RENEWED, delivery=None)
-        remembered = host.ledger.remember(
-            worker.worker_id,
-            generation=renewal.generation + 1,
-            session_id=proof.session_id,
-            baseline=proof.baseline,
-            baseline_session=proof.session_id,
-            cooldown_until=now + worker.policy.cooldown,
-            renewals=(*[at for at in record.renewals if now - at < timedelta(hours=1)], now),
-            next_action=renewal.saved.next_action if renewal.saved else "",
-            repeats=record.repeats + 1 if same else 0,
-            idle_repeats=record.idle_repeats + 1 if same and not (renewal.saved and renewal.saved.worked) else 0,
-            busy_since=None,
-            overhead=overhead if overhead is not None else record.overhead,
-        )
-        host.event("renewal.renewed", worker, renewal.renewal_id, session=proof.session_id, baseline=proof.baseline)
-    tell_swarm(
-        host,
-        worker,
-        state=proof.checkpoint.state.runtime_state,
-        phase=proof.checkpoint.state.checkpoint_status,
-        checkpointStatus=proof.checkpoint.state.checkpoint_status,
-        nextAction=proof.checkpoint.next_action,
-        blockedReason=None,
-        needsHuman=proof.checkpoint.state is State.NEEDS_INPUT,
-        sessionId=proof.session_id,
-        contextTokens=reading.tokens,
-        contextState=reading.state(worker.policy).value,
-        acceptingWork=accepts_work(reading, remembered, worker.policy),
-    )
-    handoff = str(renewal.saved.archive) if renewal.saved else None
-    remember_in_swarm(
-        host,
-        worker,
-        renewal,
-        "resume",
-        f"Resumed as generation {renewal.generation + 1}",
-        handoffPath=handoff,
-        started=True,
-        resumeSent=True,
-    )
-    answered = f"generation {renewal.generation + 1} answered"
-    notify(host, worker, f"renewed:{renewal.renewal_id}", "renewed", answered, level=logging.INFO)
-    tell_orchestrator(host, worker, "renewed", closed)
-    return Renewed(renewal=closed)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -16,12 +16,14 @@ from lifecycle.checkpoint import parse_checkpoint
 from lifecycle.draft import HANDOFF_SECTIONS
 from lifecycle.errors import CheckpointRefused
 from lifecycle.reading import ContextReading, Source
+from lifecycle.resumption import LAST_WORDS, Resumption
 from lifecycle.screen import Face
 
 NOW = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 RENEWAL = "r260504120000-abc123"
 DRAFT = Path(f"/srv/profiles/swarm1/memory/handoffs/draft-{RENEWAL}.md")
 ARCHIVE = Path(f"/srv/afresh/archive/swarm1/20260504T120000Z-{RENEWAL}.md")
+PACK = Path(f"/srv/afresh/packs/swarm1/resume-{RENEWAL}.md")
 SHA256 = "0" * 64
 FULL = prompts.fullness(
     ContextReading(worker_id="swarm1", at=NOW, session_id="s1", tokens=412_345, source=Source.API_LOG), 400_000
@@ -31,7 +33,12 @@ BEGINS = {
     "request": "CONTEXT_HANDOFF_REQUIRED",
     "correction": "CONTEXT_HANDOFF_REQUIRED correction",
     "correction of fields": "CONTEXT_HANDOFF_REQUIRED correction",
+    "correction with a list": "CONTEXT_HANDOFF_REQUIRED correction",
     "resume": "RESUME_AFTER_HANDOFF",
+    "resume by a pack": "RESUME_AFTER_HANDOFF",
+    "resume of one that waits": "RESUME_AFTER_HANDOFF",
+    "resume of a finished one": "RESUME_AFTER_HANDOFF",
+    "resume without an author": "RESUME_AFTER_HANDOFF",
     "resume after a reboot": "RESUME_AFTER_HANDOFF",
     "reminder": "RESUME_AFTER_HANDOFF reminder",
     "carry on": f"CONTINUE {RENEWAL}: ",
@@ -46,12 +53,15 @@ def every_prompt(
 ) -> dict[str, str]:
     """All texts, where *words* is whatever a worker, a mission or a file says."""
     refusal = CheckpointRefused(words, reason="checkpoint_stale")
+    thin = CheckpointRefused("12 of 15 are missing", reason="handoff_thin", own_words=True)
     lacking = CheckpointRefused(words, reason="checkpoint_incomplete", missing=("BLOCKER", "NEXT_ACTION"))
 
-    def corrected(why: CheckpointRefused) -> str:
-        return prompts.correction(renewal_id=RENEWAL, draft=DRAFT, refusal=why, own_words=own_words)
+    def corrected(why: CheckpointRefused, missing_file: Path | None = None) -> str:
+        return prompts.correction(
+            renewal_id=RENEWAL, draft=DRAFT, refusal=why, own_words=own_words, missing_file=missing_file
+        )
 
-    def resumed(*, after_reboot: bool) -> str:
+    def resumed(*, after_reboot: bool = False, **changes: Any) -> str:
         return prompts.resume(
             worker_id="swarm1",
             renewal_id=RENEWAL,
@@ -63,6 +73,7 @@ def every_prompt(
             next_action=words,
             own_words=own_words,
             after_reboot=after_reboot,
+            **changes,
         )
 
     return {
@@ -71,7 +82,12 @@ def every_prompt(
         ),
         "correction": corrected(refusal),
         "correction of fields": corrected(lacking),
-        "resume": resumed(after_reboot=False),
+        "correction with a list": corrected(thin, DRAFT.with_name(f"missing-{RENEWAL}.md")),
+        "resume": resumed(),
+        "resume by a pack": resumed(pack=(PACK, SHA256)),
+        "resume of one that waits": resumed(instead=LAST_WORDS[Resumption.ANSWER], state="NEEDS_INPUT"),
+        "resume of a finished one": resumed(instead=LAST_WORDS[Resumption.FINISHED], state="DONE"),
+        "resume without an author": resumed(instead=LAST_WORDS[Resumption.REGROUND]),
         "resume after a reboot": resumed(after_reboot=True),
         "reminder": prompts.reminder(renewal_id=RENEWAL, archive=ARCHIVE),
         "carry on": prompts.carry_on(renewal_id=RENEWAL, next_action=words, own_words=own_words),
