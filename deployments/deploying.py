@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from deployments.address import access_environment
 from deployments.prefect_environment import client_environment
-from deployments.server import Running, ServerError
+from deployments.server import Running, ServerError, recorded
 from lifecycle.errors import Misuse
 from lifecycle.redaction import redact
 from lifecycle.settings import Settings
@@ -38,23 +38,36 @@ class Deployed(Value):
     missing: tuple[str, ...] = ()
 
 
-def deploy(settings: Settings, *, patience: timedelta) -> Deployed:
+def deploy(settings: Settings, *, patience: timedelta, automations_alone: bool = False) -> Deployed:
     """Apply prefect.yaml for this host, and the automations. Waits *patience* for the server to answer.
 
+    Deployments that `afresh serve` left on the server go: nothing would run them any more.
+
     Raises:
-        ServerError: it does not answer, or refuses.
+        Misuse: `afresh serve` runs here, which has deployments of its own.
+        ServerError: the server does not answer, or refuses.
     """
+    served = recorded(settings)
+    if not automations_alone and served is not None and served.is_served:
+        msg = (
+            f"`afresh serve` runs here (process {served.owner.pid if served.owner else '?'}) with deployments of its "
+            "own: end it first, or give --automations-only"
+        )
+        raise Misuse(msg)
     url = point_at_server(settings, patience=patience)
     from prefect.client.orchestration import get_client  # noqa: PLC0415 - once its server is known
 
     from deployments.automations import apply  # noqa: PLC0415
+    from deployments.retiring import retire  # noqa: PLC0415
 
     pool = settings.host_name
-    with get_client(sync_client=True) as client:
-        pools = {one.name for one in client.read_work_pools()}
-    if pool not in pools:
-        _prefect("work-pool", "create", pool, "--type", "process", settings=settings)
-    _prefect("deploy", "--prefect-file", str(_of_this_host(settings)), "--all", settings=settings)
+    if not automations_alone:
+        with get_client(sync_client=True) as client:
+            pools = {one.name for one in client.read_work_pools()}
+        if pool not in pools:
+            _prefect("work-pool", "create", pool, "--type", "process", settings=settings)
+        _prefect("deploy", "--prefect-file", str(_of_this_host(settings)), "--all", settings=settings)
+        retire(None)
     missing: list[str] = []
     automations = apply(settings, missing)
     with get_client(sync_client=True) as client:

@@ -24,12 +24,14 @@ def run(settings: Settings, server: Running) -> None:
     from prefect.types.entrypoint import EntrypointType  # noqa: PLC0415
 
     from deployments.automations import TAG, apply  # noqa: PLC0415
+    from deployments.retiring import retire  # noqa: PLC0415
     from flows.answering import answer_worker  # noqa: PLC0415
     from flows.asking import request_handoff_only  # noqa: PLC0415
     from flows.recovery import recover_renewals  # noqa: PLC0415
     from flows.renewal import renew_worker  # noqa: PLC0415
     from flows.sweep import sweep_workers  # noqa: PLC0415
 
+    retire(settings.host_name)
     missing: list[str] = []
     apply(settings, missing)
     for name in missing:

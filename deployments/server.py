@@ -45,6 +45,11 @@ class Running(Value):
     password: str | None = None
 
     @property
+    def is_served(self) -> bool:
+        """Whether a living `afresh serve` owns it, not `afresh server`, which is the server itself."""
+        return self.owner is not None and self.owner != self.process and is_alive(self.owner)
+
+    @property
     def api(self) -> str:
         return f"{self.url}/api"
 

@@ -17,6 +17,9 @@ def add_to(app: typer.Typer) -> None:
 
 def deploy(
     wait: Annotated[int, typer.Option(help="Seconds to wait for the server to answer.", min=0)] = 10,
+    automations_only: Annotated[
+        bool, typer.Option("--automations-only", help="Leave pool and deployments alone: beside `afresh serve`.")
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Put this host's work pool, deployments and automations on the Prefect server.
@@ -27,7 +30,7 @@ def deploy(
     from lifecycle.settings import load_settings
 
     settings = load_settings()
-    done = deploying.deploy(settings, patience=timedelta(seconds=wait))
+    done = deploying.deploy(settings, patience=timedelta(seconds=wait), automations_alone=automations_only)
     if as_json:
         print_json(done)
     else:
