@@ -9,7 +9,6 @@ import json
 import logging
 from datetime import datetime
 
-from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactCreate
 from prefect.client.schemas.filters import ArtifactCollectionFilter, ArtifactCollectionFilterKey
 from pydantic import ValidationError
@@ -18,7 +17,7 @@ from lifecycle.host import Host
 from lifecycle.status import WorkerStatus, described, status_of
 from lifecycle.survey import Survey, Unexamined
 from lifecycle.value import Value
-from tasks.artifact import show_table, shown_only
+from tasks.artifact import own_client, show_table, shown_only
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +85,7 @@ def fleets() -> list[FleetStatus]:
         httpx.HTTPError, PrefectException: the server does not answer, or refuses.
     """
     wanted = ArtifactCollectionFilter(key=ArtifactCollectionFilterKey(like_=f"{STATUS}%"))
-    with get_client(sync_client=True) as client:
+    with own_client() as client:
         found = client.read_latest_artifacts(artifact_filter=wanted)
     read = []
     for artifact in found:
@@ -103,7 +102,7 @@ def _keep(fleet: FleetStatus) -> None:
     It belongs to no run, so that it does not go with the old ones.
     """
     key, data = STATUS + fleet.host, fleet.model_dump(mode="json")
-    with get_client(sync_client=True) as client:
+    with own_client() as client:
         latest = client.read_latest_artifacts(
             artifact_filter=ArtifactCollectionFilter(key=ArtifactCollectionFilterKey(any_=[key]))
         )

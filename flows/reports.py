@@ -10,7 +10,6 @@ import json
 import re
 from urllib.parse import quote
 
-from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import FlowFilter, FlowFilterName
 from prefect.settings import PREFECT_UI_URL
 
@@ -19,7 +18,7 @@ from lifecycle.foreign_text import bounded, cleaned
 from lifecycle.host import Host
 from lifecycle.redaction import redact
 from lifecycle.renewal import Block, Blocked, Outcome, Renewal, Renewed, Stored
-from tasks.artifact import show, shown_only
+from tasks.artifact import own_client, show, shown_only
 
 RENEWAL = "afresh-renewal-"
 """Before the worker's id: the key under which its renewals stand, one version each."""
@@ -100,7 +99,7 @@ def page_of_block(host_name: str, renewal: Renewal, placed: Block, form: str | N
 def answer_form(host: Host) -> str | None:
     """The address of the form that answers on this host; None where no `answer` is deployed for it."""
     base, name = PREFECT_UI_URL.value(), host.settings.host_name
-    with get_client(sync_client=True) as client:
+    with own_client() as client:
         found = client.read_deployments(flow_filter=FlowFilter(name=FlowFilterName(any_=["answer"])))
     ours = [one.id for one in found if one.parameters.get("host", "") in ("", name)]
     return f"{base}/deployments/deployment/{ours[0]}/run" if ours and base else None

@@ -9,16 +9,25 @@ import json
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Literal
 from uuid import UUID
 
 import httpx
-from prefect.client.orchestration import get_client
+from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
 from prefect.exceptions import PrefectException
 from prefect.utilities.context import get_task_and_flow_run_ids
 
 log = logging.getLogger(__name__)
+
+
+ANSWERED_WITHIN = timedelta(seconds=20)
+
+
+def own_client() -> SyncPrefectClient:
+    """A client that is not the run's, which other threads must not enter and a step must not wait for so long."""
+    return get_client(sync_client=True, httpx_settings={"timeout": ANSWERED_WITHIN.total_seconds()})
 
 
 @contextmanager
@@ -54,7 +63,7 @@ def show_progress(artifact: UUID, percent: float, description: str) -> None:
     Raises:
         httpx.HTTPError, PrefectException
     """
-    with get_client(sync_client=True) as client:
+    with own_client() as client:
         client.update_artifact(artifact, ArtifactUpdate(data=percent, description=description))
 
 
@@ -63,5 +72,5 @@ def _create(kind: str, key: str, data: str | float, description: str) -> UUID:
     wanted = ArtifactCreate(
         type=kind, key=key, data=data, description=description, task_run_id=task_run, flow_run_id=flow_run
     )
-    with get_client(sync_client=True) as client:
+    with own_client() as client:
         return client.create_artifact(wanted).id

@@ -30,10 +30,13 @@ PATIENCE = 60_000
 @contextmanager
 def browser(profile: Path, *, width: int = 1200, height: int = 760) -> Iterator[Page]:
     """A page of a Chromium that has nothing of anybody's: *profile* is a new folder."""
-    size = {"width": width, "height": height}
     with sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
-            profile, executable_path=CHROMIUM, headless=True, args=list(FLAGS), viewport=size
+            profile,
+            executable_path=CHROMIUM,
+            headless=True,
+            args=list(FLAGS),
+            viewport={"width": width, "height": height},
         )
         try:
             page = context.new_page()
