@@ -151,8 +151,8 @@ export class Card {
     this.part(".plot").replaceChildren(...plot(generations, this.row.policy));
     const changed = handoff && !handoff.intact ? "; the file is not what was stored" : "";
     this.say(".handoff-head", handoff ? `Handoff of generation ${handoff.generation}, ${handoff.quality}${changed}` : "No handoff is stored");
-    this.say(".handoff", handoff?.text ?? "");
-    this.part(".handoff").setAttribute("aria-label", `Handoff of ${this.row.workerId}`);
+    this.say(".handoff-text", handoff?.text ?? "");
+    this.part(".handoff-text").setAttribute("aria-label", `Handoff of ${this.row.workerId}`);
   }
 }
 

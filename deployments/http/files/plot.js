@@ -2,7 +2,7 @@
 
 import { number } from "./words.js";
 
-const WIDTH = 480;
+const WIDTH = 330;
 const HEIGHT = 130;
 const FOOT = 16;
 const HEAD = 14;
