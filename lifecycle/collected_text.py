@@ -83,7 +83,7 @@ def read_collected(document: str) -> Collected | None:
             name = by_title.get(line[4:].partition(":")[0], "where")
         elif line.startswith("- "):
             lines.setdefault(name, []).append(line)
-    where = dict(match.groups() for line in lines.get("where", []) if (match := _WHERE.fullmatch(line)))
+    where = {match[1]: match[2] for line in lines.get("where", []) if (match := _WHERE.fullmatch(line))}
     found_all = {
         "at": opening[1],
         "cwd": where.get("folder"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 from lifecycle.artifacts import prune, referenced
@@ -31,30 +32,33 @@ LONGEST = 400
 """Characters of one command, path or entry."""
 
 
-def collect(host: Host, worker: Worker, renewal: Renewal, *, session_id: str | None) -> Collected:
+def collect(host: Host, worker: Worker, renewal: Renewal, *, session_id: str | None, keep: bool = True) -> Collected:
     """All that the machine knows of the worker now. What cannot be learned becomes a sentence in `troubles`.
 
     Git has a deadline of its own, and every other source is bounded by its size. With it comes a side effect each in
-    two places of Afresh's own: a ref under `refs/afresh/`, and the files of large results.
+    two places of Afresh's own: a ref under `refs/afresh/`, and the files of large results; without *keep* neither.
     """
     rules, troubles = host.settings.collect, list[str]()
     process = _process(host, worker, troubles)
     trail = _trail(host, worker, rules, process, session_id, troubles)
     cwd = _cwd(worker, renewal, process, trail)
-    results = _results(host, trail, troubles)
-    draft = str(host.paths(worker).draft(renewal.renewal_id))
+    results = _results(host, trail, troubles) if keep else ()
+    git = _git(rules if keep else rules.model_copy(update={"snapshot": False}), worker, renewal, cwd, troubles)
+    background = _background(host, worker)[-MOST_PROCESSES:]
+    found = from_trail(trail, at=host.now(), draft=str(host.paths(worker).draft(renewal.renewal_id)))
+    told = {"git": git, "background": background, "results": results, "troubles": tuple(map(_line, troubles))}
+    return found.model_copy(update={"cwd": cwd, **told})
+
+
+def from_trail(trail: Trail, *, at: datetime, draft: str = "") -> Collected:
+    """What the transcript alone tells, bounded and redacted; *draft* is the handoff's own, which is no work. Pure."""
     return Collected(
-        at=host.now().replace(microsecond=0),
-        cwd=cwd,
-        git=_git(rules, worker, renewal, cwd, troubles),
+        at=at.replace(microsecond=0),
         files=tuple(map(_file, [file for file in trail.files if file.path != draft][-MOST_FILES:])),
         commands=tuple(map(_command, _distinct(trail.commands)[-MOST_COMMANDS:])),
         todos=tuple(ToDo(text=_line(todo.text), status=todo.status) for todo in trail.todos[:MOST_TODOS]),
         interrupted=tuple(map(_open_call, trail.interrupted[-MOST_OPEN_CALLS:])),
-        background=_background(host, worker)[-MOST_PROCESSES:],
         sessions=trail.sessions[-MOST_SESSIONS:],
-        results=results,
-        troubles=tuple(map(_line, troubles)),
     )
 
 
@@ -124,6 +128,7 @@ def _git(
     rules: CollectSettings, worker: Worker, renewal: Renewal, cwd: Path | None, troubles: list[str]
 ) -> WorkTree | None:
     if cwd is None or not cwd.is_dir():
+        troubles.append(f"git: the folder {cwd} is not there" if cwd else "git: nobody knows where it works")
         return None
     try:
         repository = Repository.around(cwd, within=rules.deadline)

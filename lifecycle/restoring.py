@@ -147,7 +147,7 @@ def restore(repository: Repository, plan: RestorePlan, caps: Caps, *, at: dateti
     stored = repository.store(repository.changes(), caps)
     keep_tree(repository, rescue, stored, message=f"afresh: before files of {plan.worker_id} were restored")
     forget_old(repository, rescue, keep=RESCUES_KEPT)
-    restored = []
+    restored: list[str] = []
     with tempfile.TemporaryDirectory(prefix="afresh-") as scratch:
         for step in steps:
             try:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from lifecycle import artifacts
 from lifecycle.errors import ArtifactMissing
+from lifecycle.redaction import redact
 
 NOW = datetime(2026, 8, 1, 12, tzinfo=UTC)
 MONTH = timedelta(days=30)
@@ -39,13 +40,13 @@ def is_kept(folder: Path, handle: str) -> bool:
     return True
 
 
-@given(text=st.text(st.characters(exclude_categories=("Cs",)), max_size=2_000))
+@given(text=st.text(max_size=2_000))
 def test_a_handle_gives_back_what_was_kept(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("artifacts")
     handle, characters = artifacts.keep(folder, text)
     found = artifacts.read(folder, handle)
     assert len(found) == characters
-    assert found == artifacts.redact(text)
+    assert found == redact(text)
 
 
 def test_the_same_text_is_one_private_compressed_file_whoever_keeps_it(tmp_path: Path) -> None:
