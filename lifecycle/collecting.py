@@ -145,7 +145,7 @@ def _git(
         troubles.append(f"git: {error.detail if isinstance(error, GitRefused) else error}")
         return None
     if trouble:
-        troubles.append(f"a snapshot of the work tree: {trouble}")
+        troubles.append(f"git: {trouble}")
     return tree
 
 
