@@ -9,6 +9,7 @@ from lifecycle.ending import close
 from lifecycle.errors import LifecycleError, Misuse
 from lifecycle.host import Host
 from lifecycle.parking import resting, unpark
+from lifecycle.redaction import redact
 from lifecycle.renewal import End, Phase, Renewal
 from lifecycle.shield import bringing_back_first
 from lifecycle.steps.respawning import respawn_worker
@@ -58,7 +59,7 @@ def answer(host: Host, worker: Worker, choice: Choice, *, who: str, why: str = "
     elif choice is Choice.SYNTHESIZE or (choice is Choice.FORCE and not has_handoff):
         substitute = "synthesize"
     if substitute is not None:
-        changes |= {"substitute": substitute, "given_text": text}
+        changes |= {"substitute": substitute, "given_text": redact(text) if text else None}
     if choice is Choice.FORCE:
         changes["forced"] = True
     if choice is Choice.RETRY and renewal.phase in (Phase.REQUESTED, Phase.RESUMED):

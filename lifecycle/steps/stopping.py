@@ -10,6 +10,7 @@ from lifecycle.failed_turn import refuse_in_trouble
 from lifecycle.host import Host
 from lifecycle.idle import wait_idle
 from lifecycle.input_line import GONE
+from lifecycle.redaction import redact
 from lifecycle.processes import ProcessId, ask_to_exit, end, find, outlived, tree_of
 from lifecycle.renewal import Phase, Renewal, SavedHandoff, StoppedSession
 from lifecycle.screen import PaneLook
@@ -124,7 +125,7 @@ def _is_newest_word(host: Host, worker: Worker, renewal: Renewal) -> bool:
         return True
     reply = host.agent(worker).find_reply(worker, asked.row, asked.text)
     turn = host.turn(worker, host.process(worker))
-    if reply is None or reply.text != renewal.parsed.answer:
+    if reply is None or redact(reply.text) != renewal.parsed.answer:
         return False
     return (turn.session_id, turn.newest_row) == (reply.session_id, reply.row_id)
 

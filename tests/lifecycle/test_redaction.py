@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lifecycle.checkpoint import Checkpoint, State
+from lifecycle.proofs import ParsedHandoff
 from lifecycle.redaction import redact
 from tests.lifecycle.redaction_cases import KEPT, SECRETS, Secret
 
@@ -86,3 +88,27 @@ def test_time_grows_with_the_text_and_not_faster(unit: str) -> None:
 
     small, large = min(seconds(8_000) for _ in range(3)), min(seconds(64_000) for _ in range(2))
     assert large < 8 * small * 3 + 0.2
+
+
+def test_no_secret_of_an_answer_gets_into_the_ledger() -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    checkpoint = Checkpoint(
+        state=State.HANDOFF,
+        files_changed="none",
+        commands_run=f"git push https://{secret}@github.com/o/r",
+        result="pushed",
+        blocker="none",
+        next_action=f"use {secret}",
+    )
+    parsed = ParsedHandoff(
+        renewal_id="r1",
+        answer=f"token {secret}",
+        checkpoint=checkpoint,
+        reply_row=1,
+        session_id="s1",
+        draft_text=f"# Handoff\n{secret}",
+    )
+    kept = parsed.model_dump_json()
+    assert secret not in kept
+    assert kept.count("[redacted:") == 4
+    assert ParsedHandoff.recall(kept) == parsed
