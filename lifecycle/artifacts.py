@@ -18,8 +18,9 @@ from lifecycle.redaction import redact
 HANDLE_LENGTH = 12
 """Hex digits of the hash by which a handoff names a result; more of them are understood too."""
 
-LONGEST = 4_000_000
-"""Characters that are kept of one result; of a longer one the end is left out, and says so."""
+LONGEST = 500_000
+"""Characters that are kept of one result; of a longer one the end is left out, and says so. An agent cuts sooner
+(Hermes at 100,000), and a renewal waits while secrets are looked for: a second for each million."""
 
 SETTLED = timedelta(hours=1)
 """A younger file is never removed: the handoff that names it may not be written yet."""

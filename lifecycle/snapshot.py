@@ -9,7 +9,7 @@ from pathlib import Path
 from lifecycle.collected import WorkTree
 from lifecycle.errors import GitRefused
 from lifecycle.foreign_text import cleaned
-from lifecycle.work_tree import Caps, Repository, Stored
+from lifecycle.work_tree import Caps, Change, Repository, Stored
 
 NAMED = 200
 """Changed paths that are named, and as many untracked ones; a snapshot holds more."""
@@ -26,24 +26,19 @@ def rescue_ref(worker_id: str, at: datetime) -> str:
 
 
 def describe(repository: Repository, ref: str, caps: Caps | None, *, message: str, keep: int) -> tuple[WorkTree, str]:
-    """What git says of the work tree, with a snapshot of it under *ref*; and why there is none, if there is none.
+    """What git says of the work tree, with a snapshot of it under *ref*; and what could not be done, if anything.
 
     Of the worker's snapshots the newest *keep* stay. Without *caps* none is taken.
 
     Raises:
         GitRefused: nothing could be learned.
     """
-    changes = repository.changes()
-    dirty = [f"{change.marks} {change.path}" for change in changes if change.marks != "??"]
-    untracked = [change.path for change in changes if change.marks == "??"]
-    tree = WorkTree(
-        root=Path(_shown(str(repository.root))),
-        branch=repository.branch(),
-        head=repository.commit("HEAD"),
-        dirty=tuple(map(_shown, dirty[:NAMED])),
-        untracked=tuple(map(_shown, untracked[:NAMED])),
-        left_out=max(len(dirty) - NAMED, 0) + max(len(untracked) - NAMED, 0),
-    )
+    tree = WorkTree(root=Path(_shown(str(repository.root))), branch=repository.branch(), head=repository.commit("HEAD"))
+    try:
+        changes = repository.changes()
+    except GitRefused as error:
+        return tree, f"its changes are unknown, and there is no snapshot: {error.detail}"
+    tree = _with_changes(tree, changes)
     if caps is None:
         return tree, ""
     try:
@@ -51,11 +46,19 @@ def describe(repository: Repository, ref: str, caps: Caps | None, *, message: st
         commit = keep_tree(repository, ref, stored, message=message)
         forget_old(repository, ref, keep=keep)
     except GitRefused as error:
-        return tree, error.detail
+        return tree, f"there is no snapshot: {error.detail}"
     lacking = [f"{path}: {why}" for path, why in stored.not_stored.items()]
     more = [f"({len(lacking) - NAMED_NOT_STORED:,} more)"] if len(lacking) > NAMED_NOT_STORED else []
     not_stored = tuple(map(_shown, [*lacking[:NAMED_NOT_STORED], *more]))
     return tree.model_copy(update={"snapshot": ref, "commit": commit, "not_stored": not_stored}), ""
+
+
+def _with_changes(tree: WorkTree, changes: list[Change]) -> WorkTree:
+    dirty = [f"{change.marks} {change.path}" for change in changes if change.marks != "??"]
+    untracked = [change.path for change in changes if change.marks == "??"]
+    left_out = max(len(dirty) - NAMED, 0) + max(len(untracked) - NAMED, 0)
+    named = {"dirty": tuple(map(_shown, dirty[:NAMED])), "untracked": tuple(map(_shown, untracked[:NAMED]))}
+    return tree.model_copy(update={**named, "left_out": left_out})
 
 
 def keep_tree(repository: Repository, ref: str, stored: Stored, *, message: str) -> str:

@@ -285,3 +285,17 @@ def test_two_thousand_files_take_a_moment(tree: Tree) -> None:
     assert len(found.untracked) == 200
     assert found.left_out == 1_800
     assert tree.git("ls-tree", "-r", REF).count("\n") == 2_003
+
+
+def test_branch_and_commit_are_told_where_the_changes_cannot_be(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    poor = tmp_path / "bin" / "git"
+    poor.parent.mkdir()
+    poor.write_text('#!/bin/sh\n[ "$1" = status ] && exit 3\nexec /usr/bin/env PATH=/usr/bin:/bin git "$@"\n')
+    poor.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{poor.parent}:/usr/bin:/bin")
+    found, trouble = describe(tree.repository(), REF, CAPS, message="x", keep=3)
+    assert (found.branch, found.snapshot) == ("main", None)
+    assert found.head == tree.git("rev-parse", "HEAD").strip()
+    assert trouble.startswith("its changes are unknown, and there is no snapshot: ")
