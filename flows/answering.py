@@ -50,6 +50,8 @@ def answer_worker(
             worker = this.worker(worker_id)
             with held(this.paths(worker).lock, worker_id=worker_id):
                 answered = _answered(this, worker, answer, who=who, why=why, text=text)
+                if answered is None and not _is_cut_off(this, worker):
+                    return Completed(name="Spared", message="this run has answered; nothing is answered again")
                 if answered is not None and not answered.goes_on:
                     return Completed(name="Answered", message=answered.message)
                 forced = answer is Choice.FORCE
@@ -76,3 +78,9 @@ def _answered(this: Host, worker: Worker, choice: Choice, *, who: str, why: str,
     except Misuse:
         this.ledger.forget_notices(worker.worker_id, passing=[given])
         raise
+
+
+def _is_cut_off(this: Host, worker: Worker) -> bool:
+    """Whether a renewal stands where its run left it, rather than at a block or closed."""
+    renewal = this.ledger.record(worker.worker_id).open_renewal
+    return renewal is not None and renewal.block is None

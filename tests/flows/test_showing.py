@@ -104,3 +104,19 @@ def test_an_answer_that_fits_nothing_is_refused_in_one_line() -> None:
     unknown = answer_worker("swarm9", Choice.RETRY, return_state=True)
     assert unknown.name == "Refused"
     assert unknown.message == "worker swarm9 is unknown; managed workers: swarm1"
+
+
+def test_a_run_that_is_retried_answers_no_later_block(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene.stage.behave(handoff="old_id")
+    scene.renew()
+    monkeypatch.setenv("PREFECT__RUNTIME__FLOW_RUN__ID", "the-same-run")
+    assert answer_worker("swarm1", Choice.DISMISS, return_state=True).name == "Answered"
+
+    retried = answer_worker("swarm1", Choice.DISMISS, return_state=True)
+    assert retried.name == "Spared", "and no renewal is begun for it"
+    monkeypatch.delenv("PREFECT__RUNTIME__FLOW_RUN__ID")
+    assert scene.renew().name == "Blocked"
+    monkeypatch.setenv("PREFECT__RUNTIME__FLOW_RUN__ID", "the-same-run")
+    answer_worker("swarm1", Choice.DISMISS, return_state=True)
+
+    assert scene.renewal.block is not None
