@@ -82,6 +82,16 @@ def tree_of(pid: int) -> tuple[Process, ...]:
     return tuple(process for member in members if (process := _read(member)) is not None)
 
 
+def endable_tree_of(pid: int) -> tuple[Process, ...]:
+    """`tree_of` without tmux servers and what runs in their sessions: those are other people's (termio #137)."""
+    tree = tree_of(pid)
+    spared: set[int] = set()
+    for process in tree:
+        if process.parent in spared or _is_tmux(process.identity):
+            spared.add(process.pid)
+    return tuple(process for process in tree if process.pid not in spared)
+
+
 def everyone() -> tuple[Process, ...]:
     """Every process of this host that can be read. It costs some milliseconds for each hundred."""
     return tuple(process for member in psutil.process_iter() if (process := _read(member)) is not None)
@@ -198,9 +208,8 @@ def _wait_for(identities: list[ProcessId], span: timedelta, clock: Clock) -> lis
 
 
 def _with_children(identities: list[ProcessId]) -> list[ProcessId]:
-    members = {member.identity.pid: member.identity for one in identities for member in tree_of(one.pid)}
-    newcomers = [identity for pid, identity in members.items() if pid not in {one.pid for one in identities}]
-    return [*identities, *(identity for identity in newcomers if not _is_tmux(identity))]
+    members = {member.identity.pid: member.identity for one in identities for member in endable_tree_of(one.pid)}
+    return [*identities, *(one for pid, one in members.items() if pid not in {known.pid for known in identities})]
 
 
 def _signal(identities: Iterable[ProcessId], number: signal.Signals) -> None:

@@ -10,8 +10,8 @@ from lifecycle.failed_turn import refuse_in_trouble
 from lifecycle.host import Host
 from lifecycle.idle import wait_idle
 from lifecycle.input_line import GONE
+from lifecycle.processes import ProcessId, ask_to_exit, end, endable_tree_of, find, outlived
 from lifecycle.redaction import redact
-from lifecycle.processes import ProcessId, ask_to_exit, end, find, outlived, tree_of
 from lifecycle.renewal import Phase, Renewal, SavedHandoff, StoppedSession
 from lifecycle.screen import PaneLook
 from lifecycle.steps.standing import advance, amend, standing
@@ -134,8 +134,8 @@ def _targets(host: Host, worker: Worker, look: PaneLook) -> tuple[ProcessId, ...
     if look.agent_pid is None:
         return ()
     recorded = host.agent(worker).background_processes(worker)
-    tree = tree_of(look.agent_pid)
-    background = [process for pid in recorded for process in tree_of(pid)]
+    tree = endable_tree_of(look.agent_pid)
+    background = [process for pid in recorded for process in endable_tree_of(pid)]
     return tuple(dict.fromkeys(process.identity for process in (*tree, *background)))
 
 
@@ -146,7 +146,7 @@ def _end(host: Host, worker: Worker, renewal: Renewal) -> tuple[ProcessId, ...]:
         return ()
     host.progress(worker.worker_id, f"ends {len(alive)} process{'' if len(alive) == 1 else 'es'}")
     # Children that the agent started while it was ending are its processes too.
-    grown = {process.identity for identity in alive for process in tree_of(identity.pid)}
+    grown = {process.identity for identity in alive for process in endable_tree_of(identity.pid)}
     everything = tuple(dict.fromkeys((*renewal.stopping, *grown)))
     agent = host.agent(worker).asked_first(everything)
     ask_to_exit(agent)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from lifecycle.processes import Process, ProcessId, ask_to_exit, boot_id, end, find, is_alive, tree_of
+from lifecycle.processes import Process, ProcessId, ask_to_exit, boot_id, end, endable_tree_of, find, is_alive, tree_of
 from lifecycle.waiting import SystemClock, wait_until
 
 CLOCK = SystemClock()
@@ -144,7 +144,9 @@ def test_afresh_ends_neither_itself_nor_its_ancestors() -> None:
     assert is_alive(parent)
 
 
-def test_a_tmux_server_in_a_tree_lives_on(started: list[subprocess.Popen[str]], tmp_path: Path) -> None:  # X5
+def test_a_tmux_server_in_a_tree_lives_on_with_its_sessions(
+    started: list[subprocess.Popen[str]], tmp_path: Path
+) -> None:  # X5
     command = ["tmux", "-S", str(tmp_path / "s"), "-f", "/dev/null"]
     code = f"import subprocess, time; print(subprocess.Popen({[*command, '-D']}).pid, flush=True); time.sleep(300)"
     parent = start(started, code)
@@ -153,8 +155,13 @@ def test_a_tmux_server_in_a_tree_lives_on(started: list[subprocess.Popen[str]], 
         wait_until(lambda: "tmux: server" in _name(server), SOON, CLOCK)
         identities = [process.identity for process in tree_of(parent.pid)]
         assert server in {identity.pid for identity in identities}
+        subprocess.run([*command, "new-session", "-d", "sleep 300"], check=True, capture_output=True)
+        assert len(tree_of(server)) == 2, "their program runs in it"
+        assert [process.pid for process in endable_tree_of(parent.pid)] == [parent.pid]
+        assert endable_tree_of(server) == ()
         assert end(identities, term_after=AT_ONCE, kill_after=SOON, clock=CLOCK) == ()
         assert is_alive(next(identity for identity in identities if identity.pid == server))
+        assert len(tree_of(server)) == 2
     finally:
         subprocess.run([*command, "kill-server"], check=False, capture_output=True)
 
