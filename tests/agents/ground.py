@@ -67,7 +67,7 @@ class Ground:
 
 
 def end_all_in(root: Path) -> None:
-    """End what runs on the ground in *root*: agents, old and new, what they started, and tmux."""
+    """End what runs on the ground in *root*: agents, old and new, what they started, and tmux; unmount its disks."""
     for process in _processes(root):
         with suppress(psutil.NoSuchProcess):
             process.kill()
@@ -76,6 +76,9 @@ def end_all_in(root: Path) -> None:
         wait_until(lambda: not _processes(root), timedelta(seconds=10), SystemClock(), timedelta(seconds=0.02))
     except DeadlinePassed:
         pytest.fail(f"still running: {_processes(root)}")
+    for disk in [part.mountpoint for part in psutil.disk_partitions(all=True)]:
+        if disk.startswith(f"{root}/"):
+            subprocess.run(["umount", "-l", disk], check=False, timeout=20)
 
 
 def clear_abandoned_grounds() -> list[Path]:

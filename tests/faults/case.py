@@ -29,7 +29,8 @@ class Case:
     """*ends*: what is right, as `resumed`, `blocked:REASON` or `parked:REASON`. *before* runs on the filled worker.
 
     *manners* are the scripted agent's from the start; *face* makes it the real Hermes Agent, and *model* is then
-    what its model does. *third* puts the case among those that every run of the tests takes.
+    what its model does. *third* puts the case among those that every run of the tests takes. *cannot* says why the
+    case cannot be played on this machine; empty where it can.
     """
 
     id: str
@@ -49,3 +50,4 @@ class Case:
     model: dict[str, Any] = field(default_factory=dict)
     own_server: bool = False
     third: bool = False
+    cannot: Callable[[], str] = str

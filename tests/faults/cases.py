@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.faults import (
     cases_agent,
+    cases_disks,
     cases_documents,
     cases_fleet,
     cases_hermes,
@@ -11,6 +12,9 @@ from tests.faults import (
     cases_machine,
     cases_memory,
     cases_panes,
+    cases_permissions,
+    cases_places,
+    cases_recovery,
     cases_signals,
     cases_tmux,
 )
@@ -23,6 +27,10 @@ CASES: list[Case] = [
     *cases_tmux.CASES,
     *cases_panes.CASES,
     *cases_machine.CASES,
+    *cases_permissions.CASES,
+    *cases_disks.CASES,
+    *cases_places.CASES,
+    *cases_recovery.CASES,
     *cases_documents.CASES,
     *cases_memory.CASES,
     *cases_fleet.CASES,

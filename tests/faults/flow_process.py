@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from lifecycle.waiting import SystemClock, wait_until
 from tests.faults.strike import Strike
+from tests.privileges import be_stopped_by_modes
 
 _PRELOADED = ["tests.faults.flow_process", "flows.renewal", "flows.sweep", "tests.faults.weaving"]
 _KEPT = ("PREFECT_", "DO_NOT_TRACK")
@@ -26,7 +27,10 @@ ENDED_WITHIN = timedelta(seconds=150)
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """What the process runs. *gate*: it waits for this file at the last moment before it looks at a worker."""
+    """What the process runs. *gate*: it waits for this file at the last moment before it looks at a worker.
+
+    *bound*: permissions stop it, also where it runs as root. *boot* is what the host's boot is called.
+    """
 
     what: Literal["renew", "sweep"]
     environment: dict[str, str]
@@ -37,6 +41,8 @@ class Order:
     strike: Strike | None = None
     gate: Path | None = None
     api: str | None = None
+    bound: bool = False
+    boot: str | None = None
 
 
 def started(order: Order) -> BaseProcess:
@@ -88,6 +94,8 @@ def run(order: Order) -> None:
     os.environ.update({**kept, **order.environment})
     from tests.faults.weaving import Loom  # noqa: PLC0415 - Prefect reads its settings when it is imported
 
+    if order.bound:
+        be_stopped_by_modes()
     if order.strike is not None:
         Loom(order.strike).weave()
     sys.exit(0 if _flow(order) else 1)
@@ -95,7 +103,10 @@ def run(order: Order) -> None:
 
 def _flow(order: Order) -> bool:
     from flows import renewal, sweep  # noqa: PLC0415
+    from lifecycle import host  # noqa: PLC0415
 
+    if order.boot is not None:
+        setattr(host, "boot_id", lambda: order.boot)  # noqa: B010 - a patch, not an assignment
     if order.gate is not None:
         _wait_at(order.gate, renewal, "held")
         _wait_at(order.gate, sweep, "survey_workers")

@@ -38,6 +38,10 @@ def main() -> int:
     given = parser.parse_args()
     parts = [part for part in given.only.split(",") if part]
     chosen = [case for case in CASES if not parts or any(part in case.id for part in parts)]
+    left_out = [(case.id, why) for case in chosen if (why := case.cannot())]
+    chosen = [case for case in chosen if case.id not in dict(left_out)]
+    for name, why in left_out:
+        print(f"left out: {name}: {why}")
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="afresh-faults-") as home, prefect_server(Path(home)):
         results = _play_all(chosen, given.jobs, given.out.with_suffix(""))

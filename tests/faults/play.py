@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +24,9 @@ from tests.faults import observer
 from tests.faults.flow_process import Order, finished
 from tests.faults.observer import Watch
 from tests.faults.strike import Strike
+from tests.privileges import stopped_by_modes
+
+_REPOSITORY = Path(__file__).parents[2]
 
 QUICK = {
     "delivery": 5,
@@ -67,6 +72,10 @@ class Play:
     strike: Strike | None = None
     exit_code: int | None = None
     problems: list[str] = field(default_factory=list)
+    bound: bool = False
+    boot: str | None = None
+    lasting: ExitStack = field(default_factory=ExitStack)
+    """What is undone only after the verdict."""
 
     @property
     def root(self) -> Path:
@@ -108,8 +117,11 @@ class Play:
         self.neighbour_pid = self.bystander.pane_pid
         self.first_pid = self.stage.pane_pid
 
-    def configure(self, config: dict[str, Any] | None = None, **worker: Any) -> None:
-        """Limits of 30,000 / 60,000 / 90,000 tokens, quick deadlines, automatic renewal on, no cooldown to wait for."""
+    def configure(self, config: dict[str, Any] | None = None, *, nowhere: bool = False, **worker: Any) -> None:
+        """Limits of 30,000 / 60,000 / 90,000 tokens, quick deadlines, automatic renewal on, no cooldown to wait for.
+
+        *nowhere*: it says of no worker in which folder it works, and how it is started.
+        """
         self.settings.update(config or {})
         settings = dict(self.settings)
         policy = {"soft": 30_000, "handoff": 60_000, "hard": 90_000, **settings.pop("policy", {})}
@@ -122,7 +134,8 @@ class Play:
             _table("policy", policy),
         ]
         for stage in (self.stage, self.bystander, *self.more):
-            entry = {"automatic": True, "cwd": str(stage.cwd), "command": list(stage.command)}
+            launch = {} if nowhere else {"cwd": str(stage.cwd), "command": list(stage.command)}
+            entry = {"automatic": True, **launch}
             tables.append(_table(f"workers.{stage.worker_id}", {**entry, **(worker if stage is self.stage else {})}))
         path = self.home / "afresh.toml"
         path.write_text("\n".join(tables))
@@ -132,6 +145,7 @@ class Play:
 
     def order(self, what: str, **given: Any) -> Order:
         environment = self.stage.ground.environment
+        given = {"bound": self.bound, "boot": self.boot, **given}
         return Order(what=what, environment=environment, log=self.log, api=self.api, **given)  # type: ignore[arg-type]
 
     def renew(self, strike: Strike | None = None, **given: Any) -> int | None:
@@ -144,6 +158,26 @@ class Play:
 
     def sweep(self) -> int | None:
         return finished(self.order("sweep"))
+
+    def sweep_healthy(self) -> None:
+        """A sweep that only sees the worker alive."""
+        self.configure({"policy": {"soft": 90_000, "handoff": 100_000, "hard": 120_000}})
+        self.sweep()
+        self.configure({"policy": {}})
+
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """`afresh` as an operator calls it, with the server of the case."""
+        kept = {name: value for name, value in os.environ.items() if name.startswith("PREFECT_")}
+        command = [sys.executable, "-m", "deployments.cli", *words]
+        return subprocess.run(
+            stopped_by_modes(command) if self.bound else command,
+            env={**kept, **self.stage.ground.environment},
+            cwd=_REPOSITORY,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=150,
+        )
 
     def recover(self, sweeps: int = SWEEPS) -> None:
         """Sweep as the schedule would, until the worker is resumed, blocked or parked."""
@@ -248,7 +282,9 @@ def staged(
         stage.wait_ready(within)
         bystander.wait_ready(20)
         with Watch([stage, bystander], stage.ground.home / "archive" / stage.worker_id) as watch:
-            yield Play(stage=stage, bystander=bystander, deadlines=deadlines or QUICK, watch=watch)
+            play = Play(stage=stage, bystander=bystander, deadlines=deadlines or QUICK, watch=watch)
+            with play.lasting:
+                yield play
     finally:
         stage.ground.clear()
 
