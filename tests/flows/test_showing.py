@@ -120,3 +120,22 @@ def test_a_run_that_is_retried_answers_no_later_block(scene: Scene, monkeypatch:
     answer_worker("swarm1", Choice.DISMISS, return_state=True)
 
     assert scene.renewal.block is not None
+
+
+def test_the_orchestrator_hears_of_request_renewal_and_block(scene: Scene) -> None:
+    orchestrator = scene.stage.another("orchestrator")
+    orchestrator.start()
+    orchestrator.wait_ready(15)
+    (scene.stage.ground.memory_root / "swarm.yaml").write_text("version: 1\nworkers:\n  - id: orchestrator\n")
+
+    assert scene.renew().name == "Renewed"
+    orchestrator.wait_ready(15)
+    scene.stage.behave(handoff="old_id")
+    assert scene.renew().name == "Blocked"
+
+    with scene.host() as host:
+        told = [event for event in host.ledger.events("swarm1") if event.kind == "orchestrator.told"]
+    assert [event.detail["occasion"] for event in told] == ["requested", "renewed", "requested", "blocked"]
+    typed = [row.content.split()[1] for row in orchestrator.rows() if row.role == "user"]
+    assert typed == [event.detail["occasion"] for event in told if event.detail["way"] == "pane"]
+    assert typed[0] == "requested"
