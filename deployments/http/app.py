@@ -53,7 +53,7 @@ def app_of(settings: Settings, token: str) -> FastAPI:
     app.include_router(pages.router)
     app.include_router(reads.router)
     app.post(API, summary="Act on a worker, or sweep", status_code=200, responses=_ANSWERS, openapi_extra=_BODY)(act)
-    app.openapi = lambda: _described(app)  # type: ignore[method-assign] - FastAPI's own way to change it
+    app.openapi = lambda: _described(app)  # type: ignore[method-assign]  # FastAPI's own way to change it
     return app
 
 

@@ -113,6 +113,15 @@ def test_a_request_with_the_cookie_acts_only_where_it_shows_that_the_page_sent_i
     assert page.post(PATH, json=order, headers=good).json()["change"] == "held"
 
 
+def test_the_reference_scripts_cookie_carries_the_token_and_from_a_browser_it_does_not(api: Api) -> None:
+    cookie = {"Cookie": f"claude-auth={api.token}"}
+
+    assert api.stranger.get(PATH, headers=cookie).status_code == 200
+    assert api.stranger.get(PATH, headers={"Cookie": "claude-auth=wrong"}).status_code == 401
+    for sign in ({"Origin": "http://evil.example"}, {"Origin": api.url}, {"Sec-Fetch-Site": "cross-site"}):
+        assert api.stranger.get(PATH, headers={**cookie, **sign}).status_code == 401
+
+
 def test_logging_out_takes_the_cookie_back(api: Api, page: httpx.Client) -> None:
     page.post("/logout", json={}, headers={"Origin": api.url, "X-CSRF-Token": csrf(page)})
 
