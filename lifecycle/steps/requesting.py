@@ -67,7 +67,9 @@ def request_handoff(host: Host, worker: Worker, opened: OpenedRenewal) -> Handof
 
 
 def _may_queue(host: Host, worker: Worker, renewal: Renewal) -> bool:
-    """The same as for the decision that led here."""
+    """The same as for the decision that led here. A forced renewal ends a turn, and waits behind none."""
+    if renewal.forced:
+        return False
     face = host.look(worker).face
     queues = face is not None and host.agent(worker).queues_while_busy(worker, face)
     return may_queue(renewal.reading, worker.policy, queues=queues, by_hand=renewal.by_hand)
