@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from deployments.commands.options import AsJson, DryRun, Why, WorkerId, WorkerIds, host_here
+from deployments.commands.previewing import preview_lines
 from deployments.output import DONE, FAILED, MISUSED, aligned, page_width, print_json, say, tell
 from deployments.progress import progress_shown
 from lifecycle.errors import LedgerError
@@ -35,7 +36,11 @@ OUTCOMES: dict[str, Result] = {
 
 
 class Handled(Value):
-    """What was done for one worker. *seconds* and *phases* count from the renewal's opening."""
+    """What was done for one worker. *seconds* and *phases* count from the renewal's opening.
+
+    *resumed* says whether the new session took up what its handoff left off. *preview* is there in a dry run of one
+    worker alone: what would cross.
+    """
 
     worker_id: str
     action: str
@@ -46,6 +51,8 @@ class Handled(Value):
     seconds: float | None = None
     phases: dict[str, float] = {}
     handoff_path: Path | None = None
+    resumed: Literal["proved", "weak"] | None = None
+    preview: dict[str, Any] | None = None
 
 
 def add_to(app: typer.Typer) -> None:
@@ -186,7 +193,13 @@ def handling_of(host: Host, worker_id: str, action: str, outcome: Result, reason
         seconds=round((renewal.updated_at - renewal.opened_at).total_seconds(), 3) if renewal else None,
         phases=_seconds(renewal) if renewal else {},
         handoff_path=renewal.saved.archive if renewal and renewal.saved else None,
+        resumed=_resumed(renewal),
     )
+
+
+def _resumed(renewal: Renewal | None) -> Literal["proved", "weak"] | None:
+    proof = renewal.acknowledgement if renewal else None
+    return proof.fit.verdict if proof is not None and proof.fit is not None else None
 
 
 def _seconds(renewal: Renewal) -> dict[str, float]:
@@ -195,12 +208,15 @@ def _seconds(renewal: Renewal) -> dict[str, float]:
 
 def _show_plans(worker_ids: list[str] | None, *, by_hand: bool, forced: bool, as_json: bool) -> int:
     from lifecycle.planning import plan, plans
+    from lifecycle.preview import Preview, preview
 
+    previews: dict[str, Preview] = {}
     with host_here(quiet=True) as host:
         chosen = [host.worker(worker_id) for worker_id in worker_ids] if worker_ids else host.workers()
         managed = [worker for worker in chosen if worker.managed]
         if by_hand:
             found = [plan(host, worker, by_hand=True, forced=forced) for worker in managed]
+            previews = {worker.worker_id: preview(host, worker) for worker in managed}
         else:
             found = plans(host, managed)
     entries = [
@@ -210,6 +226,7 @@ def _show_plans(worker_ids: list[str] | None, *, by_hand: bool, forced: bool, as
             outcome="failed" if one.error else "none",
             reason=one.words,
             generation=one.generation,
+            preview=previews[one.worker_id].model_dump(mode="json") if one.worker_id in previews else None,
         )
         for one in found
     ]
@@ -220,6 +237,9 @@ def _show_plans(worker_ids: list[str] | None, *, by_hand: bool, forced: bool, as
     rows = [(one.worker_id, "nothing" if one.action == "none" else one.action, one.reason) for one in entries]
     for line in aligned(rows, page_width()):
         say(line)
+    for shown in previews.values():
+        for line in preview_lines(shown):
+            say(line)
     if not entries:
         say("no managed workers")
     return code

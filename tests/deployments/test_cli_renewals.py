@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from tests.deployments.conftest import COMMAND, REPOSITORY, Done, Operator, tabl
 
 FIELDS = {
     "worker_id", "action", "outcome", "reason", "renewal_id", "generation", "seconds", "phases", "handoff_path",
+    "resumed", "preview",
 }  # fmt: skip
 PHASES = ["opened", "requested", "parsed", "saved", "stopping", "stopped", "respawned", "resumed", "proved"]
 
@@ -55,6 +57,7 @@ def test_renew_blocks_and_a_retry_renews(full: Operator, prefect_api: str) -> No
     assert answered.code == 0, answered
     assert (answered.json["outcome"], answered.json["renewal_id"]) == ("renewed", blocked.json["renewal_id"])
     assert (list(answered.json["phases"]), answered.json["generation"]) == (PHASES, 2)
+    assert (answered.json["resumed"], answered.json["preview"]) == ("proved", None)
     assert answered.json["seconds"] >= max(answered.json["phases"].values())
     assert full("handoff", "show", "swarm1").out == Path(answered.json["handoff_path"]).read_text()
     assert len(full.stage.starts()) == 2
@@ -139,6 +142,40 @@ def test_a_dry_run_says_what_a_renewal_and_a_sweep_would_do(full: Operator) -> N
     assert swept["reason"].startswith("automatic renewal is off, else it would be renewed")
     full("enable", "swarm1")
     assert full("sweep", "--dry-run").out.startswith("swarm1  renew  70,000 tokens")
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """Every file by its hash, but the shared memory of SQLite, whose locks a reader takes."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.endswith("-shm"))
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_a_dry_run_shows_reading_gate_and_pack_and_leaves_every_tree_as_it_was(full: Operator) -> None:
+    git = ("git", "-C", str(full.stage.cwd))
+    for step in (("init", "-q"), ("add", "."), ("-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "first")):
+        subprocess.run([*git, *step], check=True, capture_output=True)
+    (full.stage.cwd / "ledger.txt").write_text("changed after the commit")
+    (full.stage.cwd / "new.txt").write_text("untracked")
+    full.stage.say("Never touch /srv/seeds/drawer-9.csv. Count the packets of /srv/seeds/drawer-3.csv next.")
+    full.stage.wait_ready(10)
+    full("status")
+    before, screen = hashes(full.stage.root), full.stage.screen()
+
+    found = full("renew", "swarm1", "--dry-run", "--json").json["preview"]
+    page = full("renew", "swarm1", "--dry-run").out
+
+    assert hashes(full.stage.root) == before
+    assert full.stage.screen() == screen
+    assert found["error"] == ""
+    assert (found["tokens_source"], found["limits"]["handoff"]) == ("api_log", 60_000)
+    assert set(found["gate"]["must_survive"]) >= {"/srv/seeds/drawer-3.csv", "/srv/seeds/drawer-9.csv"}
+    assert found["rules"] == 1
+    assert 0 < found["pack"]["tokens"] <= found["pack"]["budget"] == 6_000
+    assert {section["name"] for section in found["pack"]["sections"]} >= {"Mission and rules", "Handoff"}
+    assert "Never touch /srv/seeds/drawer-9.csv." in found["pack"]["text"]
+    assert "new.txt" in found["pack"]["text"], "git was asked"
+    assert "  pack     " in page
+    assert "must hold " in page
 
 
 def test_a_dry_run_says_what_is_missing(full: Operator) -> None:
