@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
 import subprocess
@@ -18,6 +17,7 @@ from lifecycle.errors import ContextUnreadable
 from lifecycle.policy import Policy
 from lifecycle.reading import ContextState, Source
 from tests.lifecycle.hermes.hermes_profile import MAIN, NOW, SAMPLES, SUMMARY, Profile, copied, moment, read
+from tests.privileges import stopped_by_modes, why_modes_stop_nobody
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_folder_or_a_foreign_database_in_its_place_is_unknown(tmp_path: Path) 
     assert "tables are missing" in str(read(foreign).error)
 
 
-@pytest.mark.skipif(os.geteuid() == 0 and not shutil.which("setpriv"), reason="root reads everything")
+@pytest.mark.skipif(bool(why_modes_stop_nobody()), reason=why_modes_stop_nobody())
 def test_a_database_without_permission_is_unknown(tmp_path: Path) -> None:
     profile = copied("live_15turns.db", tmp_path / "profile")
     profile.joinpath("state.db").chmod(0)
@@ -99,16 +99,9 @@ def test_a_database_without_permission_is_unknown(tmp_path: Path) -> None:
         "try:\n  with open_state(Path(sys.argv[2]), 'swarm1'): print('opened')\n"
         "except ContextUnreadable as error: print(error.detail)"
     )
-    command = [sys.executable, "-c", code, str(Path.cwd()), str(profile)]
-    if os.geteuid() == 0:
-        for folder in (tmp_path, *tmp_path.parents):
-            if folder.is_relative_to("/tmp/") and folder != Path("/tmp"):  # noqa: S108
-                folder.chmod(folder.stat().st_mode | 0o055)
-        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *command]
+    command = stopped_by_modes([sys.executable, "-c", code, str(Path.cwd()), str(profile)])
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if "Permission denied" in done.stderr or "No module" in done.stderr:
-        pytest.skip("another user cannot run this interpreter")
-    assert "no permission" in done.stdout
+    assert "no permission" in done.stdout, done.stderr
 
 
 def test_a_path_with_special_characters_is_opened(tmp_path: Path) -> None:
