@@ -166,7 +166,7 @@ def _body(handoff: Handoff) -> str:
         parts.append(f"## {TRANSCRIPT}\n\n{_quoted_text(handoff.transcript, whole=True)}")
     missing = lost_from("\n".join(parts), handoff.identifiers)
     if missing:
-        listed = "\n".join(f"- {redact(_line(one.text))}" for one in missing)
+        listed = "\n".join(f"- {redact(_line(one.told))}" for one in missing)
         parts.append(f"## {IDENTIFIERS}\n\nUsed last, and not named above:\n\n{listed}")
     return "\n\n".join(parts) + "\n"
 

@@ -58,6 +58,11 @@ class Identifier(Value):
     kind: Kind
     text: str
 
+    @property
+    def told(self) -> str:
+        """The text, with its kind where that does not show."""
+        return f"{self.kind} {self.text}" if self.kind in ("port", "commit") else self.text
+
     def stands_in(self, text: str) -> bool:
         """Whether *text* holds it: a port as a number of its own, a commit also by seven digits or more of it."""
         if self.kind == "port":

@@ -131,7 +131,7 @@ def _previous(host: Host, worker: Worker, renewal: Renewal) -> str | None:
 
 
 def _listed(lost: tuple[Identifier, ...]) -> str:
-    return "\n".join(f"- {redact(one.text)}" for one in lost)
+    return "\n".join(f"- {redact(one.told)}" for one in lost)
 
 
 def _write_lost(host: Host, worker: Worker, renewal: Renewal, refusal: CheckpointRefused) -> Path | None:

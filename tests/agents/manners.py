@@ -25,7 +25,17 @@ Handoff = Literal[
     "works_on",  # a good handoff, and then another turn of work
     "die",
 ]
-Resume = Literal["good", "bad_then_good", "wrong_id", "no_id", "done", "silent", "mute", "die"]
+Resume = Literal[
+    "good",
+    "bad_then_good",
+    "wrong_id",
+    "no_id",
+    "done",
+    "astray",  # a complete checkpoint that names another step and other files, and no reason
+    "silent",
+    "mute",
+    "die",
+]
 Child = Literal[
     "none",
     "tool",  # ends with the agent

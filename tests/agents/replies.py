@@ -90,6 +90,8 @@ def _resume(text: str, manners: Manners, again: bool) -> list[Step]:
     told = re.findall(r"^NEXT_ACTION: ([^<].*)$", text, re.MULTILINE)
     state = "DONE" if manner == "done" else "IN_PROGRESS"
     block = checkpoint(state, told[-1] if told else _next(manners), renewal_id)
+    if manner == "astray":
+        block = checkpoint(state, "paint the fence behind the shed", renewal_id).replace("ledger.txt", "fence.txt")
     return [Step(span, "read", path=labelled(text, "HANDOFF")), Step(0.05, "say", block)]
 
 
