@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import NamedTuple
 
 from lifecycle.errors import (
     BusyTooLong,
@@ -80,25 +81,33 @@ def deliver(
     return arrived or _send(host, worker, intent, remember, queued_for)
 
 
+class _Found(NamedTuple):
+    """A text that stands in the line; or its row, because someone entered it; or the free line that lost it."""
+
+    row: SentRow | None = None
+    lost: PaneLook | None = None
+
+
 def _stand_in_line(host: Host, worker: Worker, intent: Delivery, *, while_busy: bool) -> SentRow | None:
     """Wait until the line shows the pasted text, pasting once more where it is lost; its row if someone entered it."""
     text, lost = intent.text, LostPaste(host, worker, intent, while_busy=while_busy)
 
-    def stands() -> tuple[SentRow | None] | PaneLook | None:
+    def found() -> _Found | None:
         if shown(host, worker, text) is not None:
-            return (None,)
-        row = _row(host, worker, intent)
-        return (row,) if row is not None else lost.seen()
+            return _Found()
+        if (row := _row(host, worker, intent)) is not None:
+            return _Found(row=row)
+        return _Found(lost=look) if (look := lost.seen()) is not None else None
 
     for _ in range(2):
         try:
-            found = wait_until(stands, SHOWN_WITHIN, host.clock, every=timedelta(seconds=0.1))
+            what = wait_until(found, SHOWN_WITHIN, host.clock, every=timedelta(seconds=0.1))
         except DeadlinePassed:
             break
-        if isinstance(found, tuple):
-            return found[0]
+        if what.lost is None:
+            return what.row
         lost.may_be_mended = False
-        paste(host, worker, text, found)
+        paste(host, worker, text, what.lost)
     look = host.look(worker)
     msg = f"{worker.worker_id}: the pasted text is not in the input line ({look.state}); Enter was not pressed"
     raise NotDelivered(msg, worker_id=worker.worker_id, evidence=look.evidence())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from lifecycle.advice import accepts_work
@@ -174,7 +174,7 @@ def _examine_all(host: Host, workers: list[Worker]) -> Survey:
     return Survey(findings=tuple(findings), unexamined=tuple(unexamined))
 
 
-def known_records(host: Host, workers: list[Worker]) -> dict[str, WorkerRecord]:
+def known_records(host: Host, workers: Sequence[Worker]) -> dict[str, WorkerRecord]:
     """The records in one go; none where one of them cannot be read, so that each is read by itself."""
     try:
         return host.ledger.records(worker.worker_id for worker in workers)

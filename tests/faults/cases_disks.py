@@ -34,6 +34,10 @@ def why_nothing_is_mounted() -> str:
     return ""
 
 
+def _unmount(folder: Path) -> None:
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
 def _disk(place: str) -> Act:
     """Put a small disk in the place of the folder, until after the verdict; the configuration is written anew."""
 
@@ -41,7 +45,7 @@ def _disk(place: str) -> Act:
         folder = Path(place.format_map(play.names()))
         folder.mkdir(parents=True, exist_ok=True)
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=0700", "none", folder], check=True)
-        play.lasting.callback(subprocess.run, ["umount", "-l", folder], check=True)
+        play.lasting.callback(_unmount, folder)
         play.configure()
 
     return before

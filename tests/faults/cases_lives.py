@@ -133,7 +133,14 @@ CASES = [
         phase="request",
         source="T16",
         later_manners={"lost_pastes": 2},
-        ends=("resumed", "blocked:not_delivered"),
+    ),
+    Case(
+        id="paste-lost-always",
+        fault="every paste vanishes",
+        phase="request",
+        source="T16",
+        later_manners={"lost_pastes": 99},
+        ends=("blocked:not_delivered",),
     ),
     Case(
         id="paste-lost-at-resume",
@@ -141,7 +148,6 @@ CASES = [
         phase="resume",
         source="T16",
         later_manners={"lost_pastes": 1},
-        ends=("resumed", "blocked:not_delivered"),
     ),
     Case(
         id="stop-ignored",

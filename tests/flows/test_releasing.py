@@ -75,7 +75,7 @@ def test_recover_tells_a_worker_that_could_not_be_told_and_a_dry_run_only_says_s
     assert recover()["outcome"] == "spared"
     assert _releases(scene) == 1
     scene.stage.wait_ready(10)
-    assert recover_renewals(renewals="here", return_state=True).result() == []  # type: ignore[comparison-overlap]
+    assert recover_renewals(renewals="here", return_state=True).result() == []
 
 
 def test_a_held_worker_is_released_only_when_the_hold_is_lifted(scene: Scene) -> None:
