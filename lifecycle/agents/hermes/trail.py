@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -49,7 +50,7 @@ def trail(profile: Path, worker_id: str, *, session_id: str | None, since: datet
     return Trail(
         cwd=cwd,
         sessions=tuple(link.session_id for link in sessions),
-        files=_files(uses),
+        files=_files(uses, cwd),
         commands=tuple(command for use in uses if (command := command_of(use)) is not None),
         todos=lists[-1] if lists else (),
         interrupted=tuple(call for use in uses if (call := open_call_of(use)) is not None),
@@ -122,16 +123,19 @@ def _begun(tool_calls: str | None, at: float) -> Iterator[ToolUse]:
             )
 
 
-def _files(uses: Iterable[ToolUse]) -> tuple[TouchedFile, ...]:
-    """Each file once, in the order in which they were touched last."""
+def _files(uses: list[ToolUse], cwd: str | None) -> tuple[TouchedFile, ...]:
+    """Each file once, in the order in which they were touched last. One that is named both ways has its full path."""
+    done = [(use, act, paths) for use in uses for act, paths in (files_of(use) or ("read", ()),)]
+    named = {path for _, _, paths in done for path in paths}
     found: dict[str, TouchedFile] = {}
-    for use in uses:
-        act, paths = files_of(use) or ("read", ())
+    for use, act, paths in done:
         for path in paths:
-            before = found.pop(path, None)
+            whole = os.path.normpath(Path(cwd or "/") / path)
+            name = whole if whole in named else path
+            before = found.pop(name, None)
             acts = dict.fromkeys((*(before.acts if before else ()), act))
             times = before.times + 1 if before else 1
-            found[path] = TouchedFile(path=path, acts=tuple(acts), times=times, last=use.moment)
+            found[name] = TouchedFile(path=name, acts=tuple(acts), times=times, last=use.moment)
     return tuple(found.values())
 
 

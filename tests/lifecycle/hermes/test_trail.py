@@ -73,6 +73,16 @@ def test_files_come_once_with_all_that_was_done_to_them_by_their_resolved_paths(
     )
 
 
+def test_a_file_that_is_named_with_and_without_its_folder_is_one(profile: Profile) -> None:
+    call(profile, 1, "write_file", {"bytes_written": 1, "resolved_path": "/orchard/repo/a.py"}, path="a.py")
+    call(profile, 2, "read_file", {"content": "1|x"}, path="./a.py")
+    call(profile, 3, "read_file", {"content": "1|x"}, path="b.py")
+    assert [(file.path, file.acts) for file in found(profile.folder).files] == [
+        ("/orchard/repo/a.py", ("written", "read")),
+        ("b.py", ("read",)),
+    ]
+
+
 def test_a_call_without_a_result_is_open_whatever_tool_it_was(profile: Profile) -> None:
     call(profile, 1, "terminal", None, command="make deploy")
     call(profile, 2, "write_file", None, path="/repo/x.py", content="x")
