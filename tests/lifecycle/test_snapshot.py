@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 
@@ -135,6 +136,47 @@ def test_a_submodule_and_a_repository_inside_are_named_and_not_entered(tree: Tre
     assert found.dirty == (".M part",)
     assert found.not_stored == ("part: a submodule", "nested/: a repository of its own")
     assert tree.git("rev-parse", f"{REF}:part") == tree.git("rev-parse", "HEAD:part")
+
+
+def test_a_merge_in_conflict_is_stored_as_it_lies_there_and_stays_in_conflict(tree: Tree) -> None:
+    tree.git("checkout", "--quiet", "-b", "other")
+    tree.write("kept.txt", "theirs\n")
+    tree.commit()
+    tree.git("checkout", "--quiet", "main")
+    tree.write("kept.txt", "ours\n")
+    tree.commit()
+    identity = ["-c", "user.name=demo", "-c", "user.email=demo@example.org"]
+    command = ["git", *identity, "merge", "--quiet", "other"]
+    assert subprocess.run(command, cwd=tree.root, capture_output=True, check=False).returncode == 1
+    before = tree.marks()
+    found = taken(tree)
+    assert found.dirty == ("UU kept.txt",)
+    assert "<<<<<<<" in tree.in_commit(REF)["kept.txt"]
+    assert tree.marks() == before
+
+
+def test_a_sparse_checkout_keeps_in_the_snapshot_what_is_not_on_the_disk(tree: Tree) -> None:
+    tree.git("sparse-checkout", "set", "--no-cone", "/kept.txt")
+    assert not (tree.root / "src").exists()
+    tree.write("kept.txt", "changed\n")
+    before = tree.marks()
+    assert taken(tree).dirty == (".M kept.txt",)
+    assert tree.in_commit(REF) == {"kept.txt": "changed\n", "src/rows.py": "rows = 1\n", "gone.txt": "gone\n"}
+    assert tree.marks() == before
+
+
+def test_a_repository_of_long_hashes_has_snapshots_too(tmp_path: Path) -> None:
+    tree = Tree.__new__(Tree)
+    tree.root = tmp_path / "repo"
+    tree.root.mkdir()
+    tree.git("init", "--quiet", "--object-format=sha256")
+    tree.write("kept.txt", "kept\n")
+    tree.write("gone.txt", "gone\n")
+    tree.commit()
+    (tree.root / "gone.txt").unlink()
+    tree.write("new.txt", "new\n")
+    assert len(taken(tree).commit or "") == 64
+    assert tree.in_commit(REF) == {"kept.txt": "kept\n", "new.txt": "new\n"}
 
 
 def test_ignored_files_are_left_out_and_large_untracked_ones_are_named_only(tree: Tree) -> None:
