@@ -82,7 +82,7 @@ def fleets() -> list[FleetStatus]:
     """The newest state of every host that sweeps with this server, by host. Of one that cannot be read nothing is said.
 
     Raises:
-        httpx.HTTPError, PrefectException: the server does not answer, or refuses.
+        httpx.HTTPError: the server does not answer, or refuses.
     """
     wanted = ArtifactCollectionFilter(key=ArtifactCollectionFilterKey(like_=f"{STATUS}%"))
     with own_client() as client:

@@ -16,7 +16,7 @@ from uuid import UUID
 import httpx
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import ArtifactCreate, ArtifactUpdate
-from prefect.exceptions import PrefectException
+from prefect.exceptions import ObjectNotFound
 from prefect.utilities.context import get_task_and_flow_run_ids
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ def shown_only() -> Iterator[None]:
     """What Prefect does not take inside is logged."""
     try:
         yield
-    except (PrefectException, httpx.HTTPError) as error:
+    except (httpx.HTTPError, ObjectNotFound) as error:
         log.warning("not shown in Prefect: %s", error)
 
 
@@ -43,7 +43,7 @@ def show(kind: Literal["markdown", "progress"], key: str, data: str | float, des
     """Create a version of the artifact *key*.
 
     Raises:
-        httpx.HTTPError, PrefectException: the server does not answer, or refuses.
+        httpx.HTTPError: the server does not answer, or refuses.
     """
     return _create(kind, key, data, description)
 
@@ -52,7 +52,7 @@ def show_table(key: str, rows: Sequence[dict[str, str]], description: str) -> UU
     """Create a version of the table *key*.
 
     Raises:
-        httpx.HTTPError, PrefectException
+        httpx.HTTPError
     """
     return _create("table", key, json.dumps(rows), description)
 
@@ -61,7 +61,7 @@ def show_progress(artifact: UUID, percent: float, description: str) -> None:
     """Move a progress artifact on.
 
     Raises:
-        httpx.HTTPError, PrefectException
+        httpx.HTTPError
     """
     with own_client() as client:
         client.update_artifact(artifact, ArtifactUpdate(data=percent, description=description))
