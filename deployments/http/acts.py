@@ -105,8 +105,8 @@ def order_of(body: bytes) -> Order:
     return asked
 
 
-def perform(asked: Order, snapshot: Snapshot, *, key: str | None) -> Result:
-    """Do it, or begin it. Runs in a thread that may wait.
+def perform(asked: Order, snapshot: Snapshot | None, *, key: str | None) -> Result:
+    """Do it, or begin it. Runs in a thread that may wait. Only a sweep is told with a *snapshot*.
 
     Raises:
         UnknownWorker, Misuse, RenewalInProgress, Refused: nothing was done, and nothing will be.
@@ -141,12 +141,12 @@ def _changed(host: Host, worker: Worker, asked: Order) -> allowing.Changed:
     return allowing.set_automatic(host, [worker], on=asked.action == "enable", who=who, why=why)[0]
 
 
-def _sweep(host: Host, asked: Order, snapshot: Snapshot, key: str | None) -> Result:
+def _sweep(host: Host, asked: Order, snapshot: Snapshot | None, key: str | None) -> Result:
     if asked.worker_id is not None:
         host.worker(asked.worker_id)
     chosen = [asked.worker_id] if asked.worker_id is not None else None
     begun = _begun(host, "sweep", {"worker_ids": chosen}, key)
-    entries = sweep_of(snapshot, asked.worker_id)
+    entries = sweep_of(snapshot, asked.worker_id) if snapshot is not None else []
     shown = acknowledged(entries) if asked.response_mode == "scheduler_ack" else {"sweep": entries}
     return Result(begun=True, body={**shown, **begun})
 

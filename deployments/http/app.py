@@ -86,7 +86,7 @@ async def act(request: Request, idempotency_key: Key = None, compat: Compat = Fa
     named = {"action": asked.action, **({"workerId": asked.worker_id} if asked.worker_id else {})}
     fleet = fleet_in(request)
     try:
-        snapshot = usable(await fleet.now())
+        snapshot = usable(await fleet.now()) if asked.action == "auto-sweep" else None
         done = await run_in_threadpool(perform, asked, snapshot, key=idempotency_key)
     except LifecycleError as error:
         return refused(error, compat=compat, **named)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
@@ -15,12 +16,16 @@ from deployments.server import ServerError, recorded
 from lifecycle.errors import Misuse
 from lifecycle.settings import Settings
 from lifecycle.value import Value
+from lifecycle.waiting import DeadlinePassed, SystemClock, wait_until
 
 if TYPE_CHECKING:
     from prefect.client.orchestration import SyncPrefectClient
     from prefect.client.schemas.responses import DeploymentResponse
 
 Flow = Literal["sweep", "renew", "request-handoff", "answer"]
+
+DEPLOYED_WITHIN = timedelta(seconds=20)
+"""`afresh serve` makes its deployments some seconds after its server answers; on a busy machine, many."""
 
 _importing = threading.Lock()
 
@@ -127,13 +132,18 @@ def _deployment(client: SyncPrefectClient, flow: Flow, settings: Settings) -> De
 
     shared = settings.server.url is not None
     names = [deployment_of(flow, name) for name in ("", settings.host_name) if name or not shared]
-    for name in names:
-        try:
-            return client.read_deployment_by_name(name)
-        except ObjectNotFound:
-            continue
-    msg = f"the Prefect server has no deployment {' or '.join(names)}: `afresh serve` or `afresh deploy` makes it"
-    raise ServerError(msg)
+
+    def found() -> DeploymentResponse | None:
+        for name in names:
+            with suppress(ObjectNotFound):
+                return client.read_deployment_by_name(name)
+        return None
+
+    try:
+        return wait_until(found, DEPLOYED_WITHIN, SystemClock(), every=timedelta(seconds=1))
+    except DeadlinePassed as error:
+        msg = f"the Prefect server has no deployment {' or '.join(names)}: `afresh serve` or `afresh deploy` makes it"
+        raise ServerError(msg) from error
 
 
 def _page(url: str, flow_run_id: UUID) -> str:

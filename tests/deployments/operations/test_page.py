@@ -145,7 +145,7 @@ def test_the_handoff_is_read_and_the_generations_are_drawn(shown: FleetPage) -> 
 
     card.get_by_text("Handoff and generations").click()
 
-    expect(card.locator("pre.handoff-text")).to_contain_text("worker: swarm1")
+    expect(card.locator("pre.handoff-text")).to_contain_text('worker: "swarm1"')
     expect(card.locator("pre.handoff-text")).to_contain_text("Next exact action")
     expect(card.locator("figure svg rect.bar")).to_have_count(2)
     drawn = card.locator("figure svg").get_attribute("aria-label") or ""
