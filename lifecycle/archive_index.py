@@ -7,19 +7,23 @@ It is derived and holds nothing of its own: it may be deleted at any time. Texts
 from __future__ import annotations
 
 import hashlib
+import logging
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from sqlite_utils import Database
 
 from lifecycle import search_terms
+from lifecycle.archived import Document, Entry, Found
 from lifecycle.durable import make_private
 from lifecycle.errors import ArchiveIndexError
-from lifecycle.value import Value
+
+log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 VERSION = 1
 """Of the tables and of how terms and passages are made. An index of another version is made anew."""
@@ -28,48 +32,6 @@ BUSY_SECONDS = 30.0
 """How long to wait for another process that brings the index up to date."""
 
 _TABLES = ("passages_fts", "passages", "documents")
-
-
-class Document(Value):
-    """One file of the archive, or one session of a worker. *fingerprint* tells when it is to be read anew.
-
-    *upto* is the last row of a session that was read; *size* the characters that are kept of it.
-    """
-
-    name: str
-    kind: str
-    worker_id: str
-    fingerprint: str
-    order: float
-    generation: int | None = None
-    renewal_id: str | None = None
-    upto: int = 0
-    size: int = 0
-    dropped: bool = False
-
-
-class Entry(Value):
-    """One passage of a document, redacted. *place* is where in the document it stands."""
-
-    place: int
-    heading: str
-    text: str
-    at: datetime
-
-
-class Found(Value):
-    """A passage that holds a term that was asked for; a higher *score* (BM25) fits better."""
-
-    name: str
-    kind: str
-    worker_id: str
-    generation: int | None
-    renewal_id: str | None
-    place: int
-    heading: str
-    text: str
-    at: datetime
-    score: float
 
 
 class ArchiveIndex:
@@ -91,14 +53,21 @@ class ArchiveIndex:
         except OSError as error:
             msg = f"{self.path}: cannot be made: {error.strerror}"
             raise ArchiveIndexError(msg) from error
-        except sqlite3.DatabaseError as error:
+        except sqlite3.Error as error:
             if not _is_damage(error):
                 raise self._unusable(error) from error
-            self._start_over()
+            self._make_anew()
 
-    def _start_over(self) -> None:
-        """Nothing but a copy is lost."""
-        self._connection.close()
+    def start_over(self) -> None:
+        """Make the index anew, empty. Nothing but a copy is lost.
+
+        Raises:
+            ArchiveIndexError
+        """
+        self.close()
+        self._make_anew()
+
+    def _make_anew(self) -> None:
         try:
             for name in (self.path.name, f"{self.path.name}-journal"):
                 self.path.with_name(name).unlink(missing_ok=True)
@@ -113,13 +82,20 @@ class ArchiveIndex:
         self.path.touch(mode=0o600)
         self._connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
         self._db = Database(self._connection)
-        (version,) = self._connection.execute("pragma user_version").fetchone()
-        if version != VERSION:
-            self._connection.execute("begin immediate")
-            (version,) = self._connection.execute("pragma user_version").fetchone()
-            if version != VERSION:
-                self._make_tables()
-            self._connection.execute("commit")
+        try:
+            self._bring_to_version()
+        except sqlite3.Error:
+            self.close()
+            raise
+
+    def _bring_to_version(self) -> None:
+        sql = "pragma user_version"
+        if self._connection.execute(sql).fetchone() == (VERSION,):
+            return
+        self._connection.execute("begin immediate")
+        if self._connection.execute(sql).fetchone() != (VERSION,):  # no other process has done it meanwhile
+            self._make_tables()
+        self._connection.execute("commit")
 
     def __enter__(self) -> Self:
         return self
@@ -137,7 +113,7 @@ class ArchiveIndex:
         Raises:
             ArchiveIndexError: also where SQLite fails inside. Nothing was changed.
         """
-        try:
+        with self._translated():
             self._connection.execute("begin immediate")
             try:
                 yield
@@ -145,16 +121,26 @@ class ArchiveIndex:
             finally:
                 if self._connection.in_transaction:
                     self._connection.execute("rollback")
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
         except sqlite3.Error as error:
             raise self._unusable(error) from error
 
     def documents(self, worker_id: str | None = None) -> dict[str, Document]:
-        """What is indexed, by name; the files of all workers, or of *worker_id*."""
-        rows = self._connection.execute(
-            'select name, kind, worker_id, fingerprint, "order", generation, renewal_id, upto, size, dropped '
-            "from documents where ? is null or worker_id = ? order by name",
-            (worker_id, worker_id),
-        )
+        """What is indexed, by name; the documents of all workers, or of *worker_id*.
+
+        Raises:
+            ArchiveIndexError
+        """
+        with self._translated():
+            rows = self._connection.execute(
+                'select name, kind, worker_id, fingerprint, "order", generation, renewal_id, upto, size, dropped '
+                "from documents where ? is null or worker_id = ? order by name",
+                (worker_id, worker_id),
+            ).fetchall()
         names = list(Document.model_fields)
         return {row[0]: Document.model_validate(dict(zip(names, row, strict=True))) for row in rows}
 
@@ -197,7 +183,8 @@ class ArchiveIndex:
     def count(self) -> tuple[int, int]:
         """How many documents and passages are indexed."""
         sql = "select (select count(*) from documents where not dropped), (select count(*) from passages)"
-        documents, passages = self._connection.execute(sql).fetchone()
+        with self._translated():
+            documents, passages = self._connection.execute(sql).fetchone()
         return documents, passages
 
     def search(self, text: str, *, worker_id: str | None = None, kind: str | None = None, limit: int) -> list[Found]:
@@ -216,10 +203,8 @@ class ArchiveIndex:
             "where passages_fts match ? and (? is null or d.worker_id = ?) and (? is null or d.kind = ?) "
             "order by score desc, p.at desc, d.name, p.place limit ?"
         )
-        try:
+        with self._translated():
             rows = self._connection.execute(sql, (asked, worker_id, worker_id, kind, kind, limit)).fetchall()
-        except sqlite3.Error as error:
-            raise self._unusable(error) from error
         names = list(Found.model_fields)
         return [Found.model_validate(dict(zip(names, row, strict=True))) for row in rows]
 
@@ -265,6 +250,23 @@ class ArchiveIndex:
         return ArchiveIndexError(msg)
 
 
-def _is_damage(error: sqlite3.DatabaseError) -> bool:
+def with_index(path: Path, act: Callable[[ArchiveIndex], _T]) -> _T:
+    """What *act* makes of the index at *path*; where it proves damaged on the way, of one that is made anew.
+
+    Raises:
+        ArchiveIndexError
+    """
+    with ArchiveIndex(path) as index:
+        try:
+            return act(index)
+        except ArchiveIndexError as error:
+            if not (isinstance(error.__cause__, sqlite3.Error) and _is_damage(error.__cause__)):
+                raise
+            log.warning("%s; it is made anew", error.detail)
+            index.start_over()
+            return act(index)
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
     kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_NOTADB) & 0xFF
     return kind in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_FORMAT)

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Literal
 
-from lifecycle.archive_index import ArchiveIndex, Found
+from lifecycle.archive_index import ArchiveIndex, with_index
 from lifecycle.archive_sources import Indexed, bring_up_to_date, index_path
+from lifecycle.archived import Found
 from lifecycle.errors import ArchiveIndexError
 from lifecycle.host import Host
 from lifecycle.snippet import snippet
@@ -48,9 +49,12 @@ def search(
     Raises:
         ArchiveIndexError, RosterError
     """
-    with ArchiveIndex(index_path(host)) as index:
-        indexed = bring_up_to_date(host, index, None)
-        found = index.search(text, worker_id=worker_id, kind=kind, limit=limit * 5)
+
+    def look(index: ArchiveIndex) -> tuple[list[Found], Indexed]:
+        indexed = bring_up_to_date(host, index)
+        return index.search(text, worker_id=worker_id, kind=kind, limit=limit * 5), indexed
+
+    found, indexed = with_index(index_path(host), look)
     return [_hit(host, one, text) for one in _distinct(found)[:limit]], indexed
 
 
@@ -62,10 +66,13 @@ def best_hits(
     *excluding* are the ids of renewals whose handoffs the reader has anyway. Never raises: a past that cannot be
     searched is logged, and says nothing.
     """
+
+    def look(index: ArchiveIndex) -> list[Found]:
+        bring_up_to_date(host, index, worker)
+        return index.search(next_action, worker_id=worker.worker_id, limit=limit * 10)
+
     try:
-        with ArchiveIndex(index_path(host)) as index:
-            bring_up_to_date(host, index, worker)
-            found = index.search(next_action, worker_id=worker.worker_id, limit=limit * 10)
+        found = with_index(index_path(host), look)
     except ArchiveIndexError as error:
         log.warning("%s: %s", worker.worker_id, error.detail)
         return ()

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lifecycle.archive_index import ArchiveIndex, Document, Entry
+from lifecycle.archive_index import ArchiveIndex, with_index
+from lifecycle.archived import Document, Entry
 from lifecycle.errors import ContextUnreadable
 from lifecycle.handoff import read_handoff
 from lifecycle.host import Host
@@ -51,10 +52,13 @@ def reindex(host: Host) -> Indexed:
     Raises:
         ArchiveIndexError, RosterError
     """
-    with ArchiveIndex(index_path(host)) as index:
+
+    def anew(index: ArchiveIndex) -> Indexed:
         with index.changing():
             index.clear()
         return bring_up_to_date(host, index)
+
+    return with_index(index_path(host), anew)
 
 
 def refresh(host: Host) -> Indexed:
@@ -63,8 +67,7 @@ def refresh(host: Host) -> Indexed:
     Raises:
         ArchiveIndexError, RosterError
     """
-    with ArchiveIndex(index_path(host)) as index:
-        return bring_up_to_date(host, index)
+    return with_index(index_path(host), lambda index: bring_up_to_date(host, index))
 
 
 def bring_up_to_date(host: Host, index: ArchiveIndex, only: Worker | None = None) -> Indexed:

@@ -199,7 +199,13 @@ def test_the_index_may_be_deleted_or_spoilt_at_any_time(past: Past) -> None:
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("pragma user_version = 99")
     assert past.found("relay")
-    path.write_bytes(path.read_bytes()[:6000])
+    whole = path.read_bytes()
+    for at in range(4096, len(whole), 3 * 4096):
+        path.write_bytes(whole[:at] + b"\xff" * 2048 + whole[at + 2048 :])
+        past.found("relay")  # whatever is left of it, never an error
+        reindex(past.host)
+        assert past.found("relay") == [("ana", "handoff", 1)], at
+    path.write_bytes(whole[:6000])
     assert past.found("relay")
 
 
