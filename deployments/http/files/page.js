@@ -155,6 +155,11 @@ function filter() {
   at("none").hidden = found > 0;
 }
 
+// Those that wait for a human first. Later changes move no card: what one is about to press stays where it is.
+const urgency = (row) =>
+  row.block !== null ? 0 : ["renew_required", "unknown"].includes(row.contextState) ? 1 : row.contextState === "handoff_required" ? 2 : 3;
+const byUrgency = (rows) => [...rows].sort((one, other) => urgency(one) - urgency(other));
+
 function changed({ workers, gone = [] }) {
   at("trouble").hidden = true;
   workers.forEach(show);
@@ -173,7 +178,7 @@ begin()
     listen({
       fleet: ({ workers }) => {
         const names = new Set(workers.map((row) => row.workerId));
-        changed({ workers, gone: [...cards.keys(), ...unmanaged].filter((name) => !names.has(name)) });
+        changed({ workers: byUrgency(workers), gone: [...cards.keys(), ...unmanaged].filter((name) => !names.has(name)) });
       },
       change: changed,
       trouble: (error) => {
