@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import shutil
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,11 +17,12 @@ MOST_TOKENS, MOST_ROWS = 400_000, 2_000
 SIZES = 16
 """So many different sessions are made; a fleet is copies of them."""
 
-_WORDS = (
+_SENTENCES = (
     "the worker reads src/server/api.ts and finds that validateUser is called twice with the same request id "
     "then it runs pytest -q tests/test_api.py which prints 14 passed in 3.2s and it notes the commit 9f3c2ab1 "
     "配置文件 port 8443 https://example.org/ticket/4711 returned error ENOENT while opening ./build/out.json "
-).split()
+)
+_WORDS = _SENTENCES.split()
 
 
 def text_of(tokens: int, chance: random.Random) -> str:
@@ -49,9 +52,6 @@ def make_session(folder: Path, *, tokens: int, rows: int, log: bool, seed: int) 
 
 def grow(folder: Path, *, rows: int, tokens: int, seed: int, first: int) -> None:
     """Add *rows* of about *tokens* each behind the row numbered *first*, in one transaction."""
-    import sqlite3  # noqa: PLC0415 - the owner's own writes
-    from contextlib import closing  # noqa: PLC0415
-
     chance = random.Random(seed + first)  # noqa: S311
     texts = [text_of(tokens, chance) for _ in range(24)]
     with closing(sqlite3.connect(folder / "state.db")) as owner, owner:
@@ -88,9 +88,6 @@ def make_fleet(root: Path, workers: int, *, logged: float = 0.9) -> list[Path]:
 
 def live_texts(profile: Path) -> list[str]:
     """The texts that a full count of the profile counts, for tiktoken's own time."""
-    import sqlite3  # noqa: PLC0415
-    from contextlib import closing  # noqa: PLC0415
-
     with closing(sqlite3.connect(f"file:{profile}/state.db?mode=ro", uri=True)) as connection:
         rows = [text for (text,) in connection.execute("SELECT content FROM messages ORDER BY id")]
         return [*rows, *(text for (text,) in connection.execute("SELECT system_prompt FROM sessions"))]
