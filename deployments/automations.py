@@ -141,7 +141,7 @@ def notifying(settings: Settings, blocks: Sequence[UUID]) -> list[AutomationCore
         ),
         actions=_send(
             blocks,
-            "crashed: {{ flow_run.name }}",
+            "crashed: {{ flow.name }} {{ flow_run.parameters.worker_id }}",
             "{{ flow_run.state.message }}\n"
             "The next sweep goes on with what was cut off; `afresh recover` does it now.\n"
             "{{ flow_run|ui_url }}",

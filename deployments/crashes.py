@@ -34,7 +34,8 @@ def heed_crashes(host: Host, url: str, *, up_since: datetime) -> bool:
                 end_time=FlowRunFilterEndTime(after_=after),
             ),
         )
-    told = [_tell(host, url, run) for run in found if _is_of(host, run)]
+        ours = [(client.read_flow(run.flow_id).name, run) for run in found if _is_of(host, run)]
+    told = [_tell(host, url, flow, run) for flow, run in ours]
     return any(told)
 
 
@@ -43,8 +44,10 @@ def _is_of(host: Host, run: FlowRun) -> bool:
     return run.deployment_id is not None and run.work_pool_name in (None, host.settings.host_name)
 
 
-def _tell(host: Host, url: str, run: FlowRun) -> bool:
+def _tell(host: Host, url: str, flow: str, run: FlowRun) -> bool:
+    # A run that died early has no name of its own yet.
+    what = f"{flow} {run.parameters.get('worker_id', '')}".rstrip()
     host.link = f"{url}/runs/flow-run/{run.id}"
     words = run.state.message if run.state and run.state.message else "it ended without a word"
     remedy = "The next sweep goes on with what was cut off; `afresh recover` does it now."
-    return notify_host(host, f"crashed:{run.id}", f"crashed: {run.name}", words, remedy=remedy)
+    return notify_host(host, f"crashed:{run.id}", f"crashed: {what}", words, remedy=remedy)

@@ -26,6 +26,8 @@ def client_environment(settings: Settings) -> dict[str, str]:
         "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",
         # The domain logs without knowing Prefect; its lines belong into the run's log.
         "PREFECT_LOGGING_EXTRA_LOGGERS": "lifecycle,tasks,flows",
+        # Beside runs, as in the watch, there is no log of a run to write to.
+        "PREFECT_LOGGING_TO_API_WHEN_MISSING_FLOW": "ignore",
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": f"{HEARTBEAT.total_seconds():.0f}",
         # SQLite answers a busy moment with HTTP 503.
         "PREFECT_CLIENT_MAX_RETRIES": "10",
