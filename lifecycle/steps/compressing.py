@@ -75,12 +75,13 @@ def _focus(host: Host, worker: Worker) -> tuple[str, str]:
     named += [f"assignment {typed_id(mission.assignment_id)}"] if mission.assignment_id else []
     kept = "standing rules, decisions, open steps, exact paths, commands and identifiers"
     own_words = ", ".join([*named, kept])
-    return own_words, mission.title or mission.task or _last_order(host, worker)
+    return own_words, mission.title or mission.task or _first_order(host, worker)
 
 
-def _last_order(host: Host, worker: Worker) -> str:
+def _first_order(host: Host, worker: Worker) -> str:
+    """What a worker without a mission was first told in this session."""
     try:
         requests = host.agent(worker).digest(worker, since=None).requests
     except ContextUnreadable:
         return ""
-    return next((text for text in reversed(requests) if not is_ours(text)), "")
+    return next((text for text in requests if not is_ours(text)), "")
