@@ -311,3 +311,28 @@ def test_one_failing_sink_does_not_keep_the_other_from_being_told(room: Room) ->
         notify(host, room.worker, "k", "s", "b")
         assert [failure["sink"] for failure in failures(host)] == ["command"]
     assert len(server.received) == 1
+
+
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")  # one of Apprise's services
+def test_an_apprise_address_is_told_with_the_link(room: Room) -> None:
+    with webhook(200) as server, room.host(apprise=(f"json://127.0.0.1:{server.server_port}/hook",)) as host:
+        host.link = "http://127.0.0.1:4200/runs/flow-run/1"
+        assert notify(host, room.worker, "k", "blocked: not_ready", "no input line", remedy="Answer it.")
+        assert failures(host) == []
+    [received] = server.received
+    told = json.loads(received.body)
+    assert told["title"] == "builder: blocked: not_ready"
+    assert told["message"] == "no input line\nAnswer it.\nhttp://127.0.0.1:4200/runs/flow-run/1"
+
+
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated:DeprecationWarning")  # one of Apprise's services
+@pytest.mark.parametrize("address", ["json://127.0.0.1:1/hunter2", "nothing://hunter2", "hunter2", "slack://hunter2"])
+def test_an_apprise_address_that_fails_is_recorded_and_not_told(
+    room: Room, address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with webhook() as server, room.host(webhook=server.address, apprise=(address,)) as host:
+        assert notify(host, room.worker, "k", "s", "b")
+        assert [failure["sink"] for failure in failures(host)] == ["apprise 1"]
+        assert "hunter2" not in str(host.ledger.events())
+    assert "hunter2" not in caplog.text
+    assert len(server.received) == 1

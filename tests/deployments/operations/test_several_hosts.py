@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import psutil
 import pytest
+from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateName
 from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
@@ -16,6 +17,7 @@ from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary
 from deployments.server import Running, free_port
 from lifecycle.ledger import Ledger
 from tests.agents.stage import Stage
+from tests.deployments.operations.hook import Hook, hook
 from tests.deployments.operations.postgres import Postgres, postgres
 from tests.deployments.operations.stand import Program, Stand, awaited
 
@@ -30,6 +32,7 @@ class Site(NamedTuple):
     server: Program
     a: Stand
     b: Stand
+    hook: Hook
 
     @contextmanager
     def client(self) -> Iterator[SyncPrefectClient]:
@@ -75,14 +78,16 @@ def site(stages: tuple[Stage, Stage, Stage]) -> Iterator[Site]:
     secret = apart.root / "secret"
     secret.write_text(PASSWORD)
     secret.chmod(0o600)
-    with postgres() as database:
+    with postgres() as database, hook() as hooked:
         _configure_server(apart, port, secret, database)
         server = Program(apart, "server")
         try:
             url = f"http://127.0.0.1:{port}"
             awaited(Running(url=url).is_healthy, 180, "the server", server.log)
             reached = f'url = "{url}", password_file = "{secret}"'
-            yield Site(url, database, server, Stand("host-a", one, reached), Stand("host-b", two, reached))
+            more = f'notify = {{ webhook = "{hooked.url("sink")}", blocks = ["custom-webhook/operators"] }}'
+            a, b = Stand("host-a", one, reached, more=more), Stand("host-b", two, reached, more=more)
+            yield Site(url, database, server, a, b, hooked)
         finally:
             server.end()
 
@@ -95,6 +100,10 @@ def _configure_server(stage: Stage, port: int, secret: Path, database: Postgres)
 
 def test_two_hosts_sweep_and_renew_each_their_own_and_one_without_its_prefect_worker_waits_alone(site: Site) -> None:
     a, b = site.a, site.b
+    with site.client():
+        CustomWebhookNotificationBlock(
+            name="operators", url=site.hook.url("block"), json_data={"subject": "{{subject}}", "body": "{{body}}"}
+        ).save("operators")
     for stand in (a, b):
         deployed = stand.json("deploy", "--wait", "120")
         assert deployed["pool"] == stand.name
@@ -133,6 +142,11 @@ def test_two_hosts_sweep_and_renew_each_their_own_and_one_without_its_prefect_wo
         awaited(lambda: ("sweep", "Late") in _named(site.runs(a)), 150, "a sweep of host-a that waits")
         awaited(lambda: b.swept_at() > swept, 150, "a sweep of host-b", workers["host-b"].log)
         assert a.swept_at() == stopped
+        awaited(lambda: site.hook.at("block", "no sweep on host-a"), 200, "word of it by the server", site.server.log)
+        for _ in range(2):
+            assert a.json("watch")["answers"]
+        assert len(site.hook.at("sink", "no sweep on host-a")) == 1
+        assert site.hook.at("block", "no sweep on host-b") == []
 
         workers["host-a"] = Program(a.stage, "worker")
         awaited(lambda: a.swept_at() > stopped, 180, "host-a's sweep", workers["host-a"].log)
