@@ -113,6 +113,7 @@ def started(settings: Settings, *, port: int, password: str | None) -> Iterator[
         raise Misuse(msg)
     check_bind(settings)
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    settings.home.chmod(0o700)
     (settings.home / "prefect").mkdir(exist_ok=True, mode=0o700)
     environment = {**os.environ, **server_environment(settings, port=port, password=password)}
     log = settings.home / "server.log"
