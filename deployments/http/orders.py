@@ -101,7 +101,6 @@ def _client(settings: Settings) -> Iterator[tuple[SyncPrefectClient, str]]:
             os.environ.setdefault(name, value)
         import httpx  # noqa: PLC0415 - comes with Prefect
         from prefect.client.orchestration import get_client  # noqa: PLC0415
-        from prefect.exceptions import PrefectException  # noqa: PLC0415
         from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings  # noqa: PLC0415
     url = access["PREFECT_API_URL"]
     login = access.get("PREFECT_API_AUTH_STRING")
@@ -111,7 +110,10 @@ def _client(settings: Settings) -> Iterator[tuple[SyncPrefectClient, str]]:
             get_client(sync_client=True) as client,
         ):
             yield client, url.removesuffix("/api")
-    except (httpx.HTTPError, PrefectException, OSError) as error:
+    except httpx.HTTPStatusError as error:
+        msg = f"the Prefect server at {url} refuses with status {error.response.status_code}"
+        raise ServerError(msg) from error
+    except (httpx.HTTPError, OSError) as error:
         msg = f"no Prefect server answers at {url} ({type(error).__name__}): `afresh serve` runs one"
         raise ServerError(msg) from error
 
