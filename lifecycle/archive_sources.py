@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 from lifecycle.archive_index import ArchiveIndex, with_index
@@ -27,6 +28,8 @@ LARGEST_FILE = 4 * 2**20
 
 SESSION_MOST, WORKER_MOST = 2_000_000, 16_000_000
 """Characters that are indexed of one session, from its beginning, and of all sessions of a worker, the newest."""
+
+FILES_AT_ONCE = 50
 
 UNWRITTEN = "(nothing was written)"
 
@@ -110,32 +113,52 @@ def _index_files(
     host: Host, index: ArchiveIndex, only: Worker | None, known: dict[str, Document]
 ) -> tuple[int, set[str]]:
     changed, seen = 0, set[str]()
+    for batch in _batches(_files(host, only)):
+        new = [(name, path, stamp) for name, path, stamp in batch if _stamp_of(known.get(name)) != stamp]
+        if new:
+            with index.changing():
+                changed += sum(_index_file(index, path, name, stamp, known.get(name)) for name, path, stamp in new)
+        seen |= {name for name, _, _ in batch}
+    return changed, seen
+
+
+def _files(host: Host, only: Worker | None) -> Iterator[tuple[str, Path, str]]:
+    """Every archived handoff: its name, its path, and a stamp that any rewriting changes."""
     root = host.settings.home / "archive"
-    pattern = f"{only.worker_id}/*.md" if only is not None else "*/*.md"
-    for path in sorted(root.glob(pattern)):
-        name = f"{path.parent.name}/{path.name}"
+    for path in sorted(root.glob(f"{only.worker_id}/*.md" if only is not None else "*/*.md")):
         if not WORKER_ID.fullmatch(path.parent.name) or path.is_symlink():
             continue
         try:
             status = path.stat()
-            stamp = f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"
-            before = known.get(name)
-            if before is None or before.fingerprint.partition(" ")[0] != stamp:
-                changed += _index_file(index, path, name, stamp, before)
         except OSError as error:
             log.warning("%s: cannot be indexed: %s", path, error.strerror)
             continue
-        seen.add(name)
-    return changed, seen
+        stamp = f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"
+        yield f"{path.parent.name}/{path.name}", path, stamp
 
 
-def _index_file(index: ArchiveIndex, path: Path, name: str, stamp: str, before: Document | None) -> int:
-    with path.open("rb") as file:
-        raw = file.read(LARGEST_FILE)
+def _batches(files: Iterator[tuple[str, Path, str]]) -> Iterator[list[tuple[str, Path, str]]]:
+    """Many files in one transaction: each waits for the disk."""
+    while batch := list(islice(files, FILES_AT_ONCE)):
+        yield batch
+
+
+def _stamp_of(document: Document | None) -> str:
+    return document.fingerprint.partition(" ")[0] if document is not None else ""
+
+
+def _index_file(index: ArchiveIndex, path: Path, name: str, stamp: str, before: Document | None) -> bool:
+    """Whether the file says anything new."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(LARGEST_FILE)
+    except OSError as error:
+        log.warning("%s: cannot be indexed: %s", path, error.strerror)
+        return False
     digest = hashlib.sha256(raw).hexdigest()
     is_same = before is not None and before.fingerprint.partition(" ")[2] == digest
     handoff = read_handoff(redact(raw.decode(errors="replace")))
-    at = handoff.created_at or datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    at = handoff.created_at or datetime.fromtimestamp(int(stamp.split(":")[1]) / 1e9, UTC)
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     document = Document(
         name=name,
@@ -146,19 +169,18 @@ def _index_file(index: ArchiveIndex, path: Path, name: str, stamp: str, before: 
         generation=handoff.generation,
         renewal_id=handoff.renewal_id,
     )
-    with index.changing():
-        index.put(document)
-        if not is_same:
-            index.empty(name)
-            index.add(
-                document,
-                (
-                    Entry(place=place, heading=passage.heading, text=passage.text, at=at.astimezone(UTC))
-                    for place, passage in enumerate(passages_of(handoff.body))
-                    if passage.text != UNWRITTEN
-                ),
-            )
-    return 0 if is_same else 1
+    index.put(document)
+    if not is_same:
+        index.empty(name)
+        index.add(
+            document,
+            (
+                Entry(place=place, heading=passage.heading, text=passage.text, at=at.astimezone(UTC))
+                for place, passage in enumerate(passages_of(handoff.body))
+                if passage.text != UNWRITTEN
+            ),
+        )
+    return not is_same
 
 
 def _index_sessions(
