@@ -60,7 +60,7 @@ class PrefectUi:
         self.page.get_by_role("button", name="Login").click()
         self.page.wait_for_url("**/dashboard*")
 
-    def open_form(self, deployment: str) -> None:
+    def open_form(self, deployment: str, *, field: str = "worker_id") -> None:
         """From the list of deployments to the form of one. A server that has just started lists none yet."""
         link = self.page.locator("a[href*='/deployments/deployment/']", has_text=deployment).first
 
@@ -73,7 +73,7 @@ class PrefectUi:
         link.click()
         self.page.wait_for_url("**/deployments/deployment/*")
         self.page.goto(f"{self.page.url.partition('?')[0]}/run")
-        self.field("worker_id").wait_for()
+        self.page.get_by_text(field).first.wait_for()
 
     def field(self, name: str) -> Locator:
         """The text box below the parameter's name."""
@@ -98,5 +98,8 @@ class PrefectUi:
     def tab(self, name: str) -> None:
         self.page.get_by_text(name, exact=True).first.click()
 
-    def text(self) -> str:
-        return self.page.locator("body").inner_text()
+    def open_artifact(self, key: str) -> None:
+        """That of the open run."""
+        self.tab("Artifacts")
+        self.page.locator("a[href*='/artifacts/artifact/']", has_text=key).first.click()
+        self.page.wait_for_url("**/artifacts/artifact/*")

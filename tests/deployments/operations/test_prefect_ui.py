@@ -1,6 +1,6 @@
 """The operator's screen: the renew button, the page of a block and the answer form, in a real browser.
 
-`KEEP_IMAGES=docs/images` keeps its pictures there.
+`KEEP_IMAGES=docs/images make test-operations` keeps its pictures there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.agents.stage import Stage
 from tests.deployments.operations.prefect_ui import PrefectUi, browser
 from tests.deployments.served import Served
 
-pytestmark = pytest.mark.operations
+pytestmark = [pytest.mark.operations, pytest.mark.timeout(900)]
 
 LARGEST = 150_000
 """Bytes of a picture that a document carries."""
@@ -104,8 +104,7 @@ def test_an_operator_renews_a_worker_and_answers_a_block_in_the_prefect_ui(serve
     ui.submit()
     ui.await_state("Blocked")
     served.stage.behave(handoff="good")
-    ui.tab("Artifacts")
-    ui.page.locator("a[href*='/artifacts/artifact/']", has_text="afresh-block-swarm1").click()
+    ui.open_artifact("afresh-block-swarm1")
     ui.page.get_by_text("swarm1 is blocked: checkpoint_wrong_renewal").first.wait_for()
     ui.page.get_by_text("afresh answer swarm1 retry").wait_for()
     _picture(ui, "block")
@@ -118,6 +117,14 @@ def test_an_operator_renews_a_worker_and_answers_a_block_in_the_prefect_ui(serve
     ui.submit()
     ui.await_state("Renewed")
     assert _generation(served) == 3
+
+    # The fleet, as a sweep leaves it.
+    ui.open_form("sweep", field="worker_ids")
+    ui.submit()
+    ui.await_state("Completed")
+    ui.open_artifact("afresh-fleet-greenhouse")
+    for told in ("accepting work", "swarm1", "healthy"):
+        ui.page.get_by_text(told, exact=True).first.wait_for()
 
     with Ledger(served.stage.ground.home / "ledger.db") as ledger:
         (answered,) = [event for event in ledger.events("swarm1") if event.kind == "answered"]
