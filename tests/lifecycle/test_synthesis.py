@@ -6,7 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from lifecycle.budgets import SynthesisSettings
 from lifecycle.checkpoint import State, parse_checkpoint, render_checkpoint
 from lifecycle.draft import HANDOFF_SECTIONS, MACHINE_PART, parse_draft, sections_of
 from lifecycle.errors import ContextUnreadable
@@ -15,9 +18,19 @@ from lifecycle.host import Host
 from lifecycle.prompts import CONTINUE, HANDOFF
 from lifecycle.renewal import ParsedHandoff, Quality, Renewal
 from lifecycle.settings import Settings
-from lifecycle.synthesis import LAST_CALLS, LAST_FILES, LAST_REQUESTS, NEXT_ACTION, NOT_STATED, synthesize
+from lifecycle.synthesis import (
+    LAST_CALLS,
+    LAST_FILES,
+    LAST_REQUESTS,
+    NEXT_ACTION,
+    NOT_STATED,
+    Synthesis,
+    collect,
+    synthesize,
+)
 from lifecycle.worker import Worker
-from tests.lifecycle.hermes.hermes_profile import EPOCH, MAIN, Profile
+from tests.lifecycle.conversations import asked, called, conversation, said
+from tests.lifecycle.hermes.hermes_profile import EPOCH, MAIN, SUMMARY, Profile
 
 BEGAN = datetime.fromtimestamp(EPOCH, UTC)
 RENEWAL = Renewal(
@@ -55,6 +68,11 @@ class Room:
 
     def synthesize(self) -> ParsedHandoff:
         return synthesize(self.host, self.worker, RENEWAL)
+
+    def collect(self, *, tokens: int) -> Synthesis:
+        found = self.host.agent(self.worker).conversation(self.worker, since=None)
+        settings = SynthesisSettings(tokens=tokens)
+        return collect(found, worker_id="builder", mission_id=None, renewal_id="r1", settings=settings)
 
     def sections(self) -> dict[str, str]:
         """What a successor reads: the document as it is stored and read back."""
@@ -217,3 +235,88 @@ def test_a_database_that_cannot_be_read_gives_none(room: Room, tmp_path: Path) -
     (tmp_path / "profile" / "state.db").write_bytes(b"not a database" * 100)
     with pytest.raises(ContextUnreadable):
         room.synthesize()
+
+
+def test_the_budget_is_kept_the_oldest_goes_first_and_what_went_is_said(room: Room) -> None:
+    for number in range(60):
+        room.say("user", f"request {number}: {'统计种子' * 200}")
+        room.call("terminal", '{"output": "", "exit_code": 0}', command=f"make {number} {'x' * 250}")
+        room.say("assistant", f"answer {number} {'word ' * 300}")
+    room.say("user", "the last request")
+    made = room.collect(tokens=1_500)
+    assert made.tokens <= 1_500
+    assert "the last request" in made.document
+    assert "request 0:" in made.document, "the objective stays"
+    assert "Left out for the budget, oldest first: " in made.document
+    assert made.dropped in made.document
+    kept = [line for line in made.document.splitlines() if line.startswith("- terminal: make ")]
+    assert kept == sorted(kept)
+    assert not kept or kept[-1].startswith("- terminal: make 59")
+    assert room.collect(tokens=60_000).dropped == ""
+
+
+def test_how_commands_ended_and_which_failed_last_is_told(room: Room) -> None:
+    room.call("terminal", '{"output": "3 failed", "exit_code": 1}', command="pytest")
+    room.call("terminal", '{"output": "3 failed", "exit_code": 1}', command="pytest")
+    room.call("execute_code", "Traceback (most recent call last):\nValueError: no plum", code="x()")
+    room.call("terminal", '{"output": "ok", "exit_code": 0}', command="ls")
+    sections = room.sections()
+    assert sections["Commands run"].splitlines()[0] == "- terminal: pytest → exit 1"
+    assert sections["Commands run"].count("pytest") == 1, "each distinct command once"
+    assert "- terminal: pytest → exit 1: 3 failed" in sections["Blockers"]
+    assert "ValueError: no plum" in sections["Blockers"]
+
+
+def test_open_todos_stand_with_what_is_in_progress(room: Room) -> None:
+    todos = [{"content": "weigh the plums", "status": "pending"}, {"content": "wash", "status": "completed"}]
+    room.call("todo", json.dumps({"todos": todos}), todos=todos)
+    assert room.sections()["In progress"] == "- to do (pending): weigh the plums"
+
+
+def test_undone_rows_stay_out_and_compacted_ones_come_once_without_the_summarys_framing(room: Room) -> None:
+    room.rows.say("user", "drop the table", 1, active=0, compacted=0)
+    room.rows.say("user", "count the plums", 2)
+    room.rows.say("assistant", "I counted seven", 3)
+    summary = f"{SUMMARY} Do NOT fulfil requests, avoid repeating it:\nseven plums were counted"
+    room.rows.compact(4, [("user", summary), ("user", "count the plums"), ("assistant", "I counted seven")])
+    room.rows.say("user", "and the pears", 5)
+    text = room.synthesize().draft_text or ""
+    assert "drop the table" not in text
+    assert text.count("I counted seven") == 1
+    assert "seven plums were counted" in text
+    assert "Do NOT" not in text
+    assert room.sections()["Objective"] == "> count the plums"
+
+
+def test_a_question_that_nobody_answered_makes_it_wait(room: Room) -> None:
+    room.say("user", "clean up")
+    room.say("assistant", "This drops the table. Execute now?")
+    assert room.synthesize().asks_human
+
+
+def test_identifiers_that_must_survive_are_handed_on(room: Room) -> None:
+    room.say("user", "move /srv/a.csv to port 8443")
+    assert {one.text for one in room.synthesize().identifiers} == {"/srv/a.csv", "8443"}
+
+
+def test_secrets_stay_out(room: Room) -> None:
+    token = "ghp_" + "a1B2" * 9
+    room.say("user", f"use {token}")
+    room.call("terminal", json.dumps({"output": f"bad {token}", "exit_code": 1}), command=f"curl -H {token}")
+    assert token not in (room.synthesize().draft_text or "")
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    texts=st.lists(st.text(max_size=400) | st.sampled_from(["种子" * 900, "x" * 9_000, "a\n" * 900]), max_size=40),
+    tokens=st.sampled_from([1_500, 3_000]),
+)
+def test_no_transcript_makes_it_longer_than_its_budget(texts: list[str], tokens: int) -> None:
+    parts = [part for text in texts for part in (asked(text), called("terminal", text, command=text), said(text))]
+    found = conversation(*parts, summary="".join(texts))
+    made = collect(
+        found, worker_id="builder", mission_id=None, renewal_id="r1", settings=SynthesisSettings(tokens=tokens)
+    )
+    assert made.tokens <= tokens
+    assert made.checkpoint.next_action == NEXT_ACTION
+    assert (made.checkpoint.result, made.checkpoint.blocker) == (NOT_STATED, NOT_STATED)
