@@ -18,7 +18,7 @@ BAD_HANDOFFS = [
     ("thin", "a document of one sentence", "H6", ("resumed",)),
     ("silent", "the turn never ends", "A4", ("blocked:handoff_timeout",)),
     ("dialog", "an approval box opens instead of an answer", "A2", ("blocked:handoff_timeout",)),
-    ("works_on", "goes on working after its handoff", "H1", ("blocked:handoff_outdated",)),
+    ("works_on", "goes on working after its handoff", "H1", ("blocked:handoff_outdated", "blocked:handoff_stale")),
     ("die", "the agent ends while it is asked", "F2", ("blocked:agent_gone",)),
 ]
 BAD_RESUMES = [
