@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 from lifecycle.archive_index import ArchiveIndex, with_index
@@ -21,6 +21,10 @@ from lifecycle.value import Value
 from lifecycle.worker import Worker
 
 log = logging.getLogger(__name__)
+
+
+RENEWALS_SHARE = timedelta(seconds=2)
+"""What a renewal may wait for the index: its worker is down meanwhile. Megabytes of history come in over the next."""
 
 
 class Hit(Value):
@@ -63,12 +67,13 @@ def best_hits(
 ) -> tuple[Hit, ...]:
     """What the worker's own past says about *next_action*, one passage a document, the best first.
 
-    *excluding* are the ids of renewals whose handoffs the reader has anyway. Never raises: a past that cannot be
-    searched is logged, and says nothing.
+    *excluding* are the ids of renewals whose handoffs the reader has anyway. It takes seconds at most: a long history
+    that was never indexed is searched as far as it is by then. Never raises: a past that cannot be searched is
+    logged, and says nothing.
     """
 
     def look(index: ArchiveIndex) -> list[Found]:
-        bring_up_to_date(host, index, worker)
+        bring_up_to_date(host, index, worker, within=RENEWALS_SHARE)
         return index.search(next_action, worker_id=worker.worker_id, limit=limit * 10)
 
     try:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
@@ -73,27 +73,35 @@ def refresh(host: Host) -> Indexed:
     return with_index(index_path(host), lambda index: bring_up_to_date(host, index))
 
 
-def bring_up_to_date(host: Host, index: ArchiveIndex, only: Worker | None = None) -> Indexed:
+def bring_up_to_date(
+    host: Host, index: ArchiveIndex, only: Worker | None = None, *, within: timedelta | None = None
+) -> Indexed:
     """Take in what was added, changed or deleted since the last time, of all workers or of one.
+
+    Where that takes longer than *within*, the newest is in the index and the next call goes on with the rest.
 
     Raises:
         ArchiveIndexError, RosterError
     """
     began = time.perf_counter()
+
+    def is_late() -> bool:
+        return within is not None and time.perf_counter() - began > within.total_seconds()
+
     unread: list[str] = []
     workers = [only] if only is not None else [worker for worker in host.workers() if worker.managed]
     known = index.documents(only.worker_id if only is not None else None)
-    changed, seen = _index_files(host, index, only, known)
+    changed, seen = _index_files(host, index, only, known, is_late)
     for worker in workers:
         try:
-            count, names = _index_sessions(host, index, worker, known)
+            count, names = _index_sessions(host, index, worker, known, is_late)
         except ContextUnreadable as error:
             unread.append(error.detail)
             prefix = f"{worker.worker_id}:"
             count, names = 0, {name for name in known if name.startswith(prefix)}
         changed += count
         seen |= names
-    gone = [name for name in known if name not in seen]
+    gone = [name for name in known if name not in seen] if not is_late() else []
     if gone:
         with index.changing():
             for name in gone:
@@ -110,10 +118,12 @@ def bring_up_to_date(host: Host, index: ArchiveIndex, only: Worker | None = None
 
 
 def _index_files(
-    host: Host, index: ArchiveIndex, only: Worker | None, known: dict[str, Document]
+    host: Host, index: ArchiveIndex, only: Worker | None, known: dict[str, Document], is_late: Callable[[], bool]
 ) -> tuple[int, set[str]]:
     changed, seen = 0, set[str]()
     for batch in _batches(_files(host, only)):
+        if is_late():
+            break
         new = [(name, path, stamp) for name, path, stamp in batch if _stamp_of(known.get(name)) != stamp]
         if new:
             with index.changing():
@@ -123,9 +133,9 @@ def _index_files(
 
 
 def _files(host: Host, only: Worker | None) -> Iterator[tuple[str, Path, str]]:
-    """Every archived handoff: its name, its path, and a stamp that any rewriting changes."""
-    root = host.settings.home / "archive"
-    for path in sorted(root.glob(f"{only.worker_id}/*.md" if only is not None else "*/*.md")):
+    """Every archived handoff, the newest first: its name, its path, and a stamp that any rewriting changes."""
+    found = (host.settings.home / "archive").glob(f"{only.worker_id}/*.md" if only is not None else "*/*.md")
+    for path in sorted(found, key=lambda path: path.name, reverse=True):
         if not WORKER_ID.fullmatch(path.parent.name) or path.is_symlink():
             continue
         try:
@@ -184,11 +194,13 @@ def _index_file(index: ArchiveIndex, path: Path, name: str, stamp: str, before: 
 
 
 def _index_sessions(
-    host: Host, index: ArchiveIndex, worker: Worker, known: dict[str, Document]
+    host: Host, index: ArchiveIndex, worker: Worker, known: dict[str, Document], is_late: Callable[[], bool]
 ) -> tuple[int, set[str]]:
     changed = 0
     documents: list[Document] = []
-    for session in host.agent(worker).past_sessions(worker):
+    for session in reversed(host.agent(worker).past_sessions(worker)):
+        if is_late():
+            break
         name = f"{worker.worker_id}:{session.session_id}"
         before = known.get(name)
         if before is not None and before.dropped:
@@ -204,7 +216,7 @@ def _index_sessions(
         )
         document = document.model_copy(update={"fingerprint": session.mark})
         if document.upto < session.newest_row and document.size < SESSION_MOST:
-            document = _index_session(host, index, worker, session, document)
+            document = _index_session(host, index, worker, session, document, is_late)
         if document != before:
             with index.changing():
                 index.put(document)
@@ -215,10 +227,15 @@ def _index_sessions(
 
 
 def _index_session(
-    host: Host, index: ArchiveIndex, worker: Worker, session: PastSession, document: Document
+    host: Host,
+    index: ArchiveIndex,
+    worker: Worker,
+    session: PastSession,
+    document: Document,
+    is_late: Callable[[], bool],
 ) -> Document:
     agent = host.agent(worker)
-    while document.size < SESSION_MOST:
+    while document.size < SESSION_MOST and not is_late():
         rows = agent.past_messages(worker, session, after_row=document.upto)
         if not rows:
             break

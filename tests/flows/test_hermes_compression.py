@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from flows.sweep import sweep_workers
-from lifecycle.decision import Action, Decision
+from lifecycle.decision import Decision
 from lifecycle.reading import ContextState
 from lifecycle.screen import PaneState
 from lifecycle.survey import examine
@@ -31,6 +31,7 @@ MISSION = "Mission: keep the seed ledger of this folder, ledger.txt. {!touch ran
 
 def sweep() -> list[dict[str, Any]]:
     state: Any = sweep_workers(renewals="here", return_state=True)
+    print([entry["reason"] for entry in state.result()])
     return acted(state)
 
 
@@ -50,9 +51,8 @@ def test_a_compression_makes_a_renewal_unnecessary(hermes_stage: HermesStage, mo
         stage.answer_to(stage.say(f"tell more of seed {number} [[say 1500]]"))
     stage.fill(40_000)
     pid, texts = stage.pane_pid, scene.user_texts()
-    stage.wait(lambda: decided(scene).action is Action.COMPRESS, 30, "an idle worker at watch")
 
-    asked = sweep()
+    asked = stage.wait(sweep, 90, "a sweep that finds it idle")
 
     assert [(entry["action"], entry["outcome"]) for entry in asked] == [("compress", "requested")]
     stage.wait_ready(30)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from lifecycle import archive_sources, search_terms
 from lifecycle.archive_index import ArchiveIndex
 from lifecycle.archive_search import best_hits, search
-from lifecycle.archive_sources import index_path, refresh, reindex
+from lifecycle.archive_sources import bring_up_to_date, index_path, refresh, reindex
 from lifecycle.errors import ArchiveIndexError
 from lifecycle.handoff import Handoff, compose
 from lifecycle.host import Host
@@ -332,6 +332,27 @@ def test_an_index_that_grew_says_what_one_made_anew_says(past: Past, seed: int) 
 
     assert past.dump() == grown
     assert search(past.host, asked, limit=50)[0] == hits
+
+
+def test_a_history_that_is_not_indexed_in_time_is_taken_in_bit_by_bit_the_newest_first(past: Past) -> None:
+    worker = past.worker("ana")
+    profile = past.profiles["ana"]
+    for number in range(1, 4):
+        past.hand_off("ana", number, Completed=f"the relay was tried {number} times")
+        profile.say(
+            "user", f"order {number} about the relay", number, profile.session(f"2026112{number}_a", number * 10)
+        )
+    refresh(past.host)
+    whole = past.dump()
+    index_path(past.host).unlink()
+
+    steps = 0
+    with ArchiveIndex(index_path(past.host)) as index:
+        while past.dump() != whole:
+            bring_up_to_date(past.host, index, worker, within=timedelta(microseconds=steps * 200))
+            steps += 1
+            assert steps < 10_000
+    assert steps > 1
 
 
 def test_the_best_of_the_workers_own_past_fits_the_next_action(past: Past) -> None:
