@@ -13,8 +13,9 @@ from deployments.cli import general_options_first
 from tests.deployments.conftest import COMMAND, REPOSITORY, Operator
 
 COMMANDS = [
-    "status", "renew", "sweep", "recover", "blocked", "answer", "enable", "disable", "hold", "release", "start",
-    "adopt", "events", "serve", "doctor", "demo", "handoff", "checkpoint",
+    "status", "renew", "sweep", "recover", "history", "undo", "blocked", "answer", "enable", "disable", "hold",
+    "release", "start", "adopt", "events", "serve", "http", "server", "worker", "deploy", "install-units", "watch",
+    "doctor", "demo", "handoff", "archive", "files", "artifact", "checkpoint",
 ]  # fmt: skip
 
 
