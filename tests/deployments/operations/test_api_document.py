@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from deployments.server import free_port
 from lifecycle.settings import Settings
 from tests.deployments.operations.fleet_page import Fleet, wait_served
+from tests.deployments.operations.stand import Program
 
 pytestmark = [pytest.mark.operations, pytest.mark.timeout(900)]
 
@@ -137,6 +139,26 @@ def test_a_sweep_that_a_scheduler_asks_for_is_counted(fleet: Fleet) -> None:
     assert " 202 " in head.splitlines()[0]
     assert f"/api/swarm-lifecycle/runs/{answer['flowRunId']}" in head
     assert (answer["processed"], answer["actions"], answer["failed"]) == (2, {"none": 2}, 0)
+
+
+def test_the_service_alone_gives_its_orders_to_the_server_that_serves_the_home(fleet: Fleet) -> None:
+    home, port = fleet.stage.ground.home, free_port("127.0.0.1")
+    other = home / "other.toml"
+    other.write_text(
+        (home / "afresh.toml").read_text().replace(f"http = {{ port = {fleet.port}", f"http = {{ port = {port}")
+    )
+    other.chmod(0o600)
+    alone = Program(fleet.stage, "--config", str(other), "http")
+    try:
+        setup = steps()[0].command.replace("4201", str(port))
+        order = '{"action": "request-handoff", "workerId": "swarm1"}'
+        wait = f"until curl -fsS http://127.0.0.1:{port}/health; do sleep 1; done >/dev/null 2>&1; "
+        done = shell(fleet, f"{setup}{wait}ask \"$API\" -d '{order}'")
+        run = json.loads(done.stdout)["flowRunId"]
+        ended = shell(fleet, f'{setup}until ask "$API/runs/{run}" | grep \'"isFinal":true\'; do sleep 2; done')
+        assert json.loads(ended.stdout)["state"] == "Stored"
+    finally:
+        alone.end()
 
 
 def test_a_wrong_token_ends_the_script_with_an_error_and_no_line(fleet: Fleet) -> None:
