@@ -185,7 +185,7 @@ def resume(
     """The resume prompt. *pack* is the file that is read first, with its sha256. *instead* is what the last line asks for where it is not the handoff's own next action."""
     first = "PACK" if pack else "HANDOFF"
     if own_words:
-        told, last = "", f"NEXT_ACTION: the one that the {first} file states; reply first, then wait for the word"
+        told, last = "", "NEXT_ACTION: the one that the HANDOFF file states; reply first, then wait for the word"
     else:
         told, last = f"SUMMARY: {one_line(summary)}\n", f"NEXT_ACTION: {one_line(next_action)}"
     if instead is not None:
