@@ -6,8 +6,8 @@ them is useless. Every pattern is bounded or anchored, so the time grows with th
 Why no library: of the labelled texts in tests/lifecycle/redaction_cases.py (102 secrets, 70 texts to keep)
 detect-secrets 1.5.0 finds 30 without its entropy rules, mostly without saying where, and with them takes 68 of the 70
 for secrets; scrubadub 2.0.1 finds 10, betterleaks 2.0.0 57 (54 MB), kingfisher 1.5.0 47 (35 MB, 11 s at its first
-start). They look for keys that are valid in code that is committed; here are headers, flags, connection strings and
-keys cut off in the middle, in what people and tools say.
+start). They look for valid keys in code that is committed, and invented ones pass not all of their checks; here are
+headers, flags, connection strings and keys cut off in the middle, in what people and tools say.
 """
 
 from __future__ import annotations
