@@ -1,4 +1,4 @@
-"""systemd units: the server, this host's Prefect worker, tmux by itself, and the watch with its timer."""
+"""systemd units: the server, this host's Prefect worker, tmux by itself, the page, and the watch with its timer."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ def units(settings: Settings, place: Place, *, with_server: bool) -> list[Unit]:
     found = [_tmux(settings, place), _worker(settings, place, with_server=with_server)]
     if with_server:
         found.insert(0, _server(settings, place))
+    if settings.http.enabled:
+        found.append(_http(settings, place))
     return [*found, _watch(settings, place), _timer()]
 
 
@@ -116,6 +118,29 @@ RestartSec=2
 # One agent that runs out of memory takes none of the others along.
 OOMPolicy=continue
 TasksMax=infinity
+
+[Install]
+WantedBy={_target(place)}
+""",
+    )
+
+
+def _http(settings: Settings, place: Place) -> Unit:
+    return _unit(
+        "afresh-http.service",
+        f"""\
+[Unit]
+Description=Page and HTTP API of Afresh on loopback
+
+[Service]
+{_as(settings, place)}
+# It looks at agents and starts none; what takes long it orders from the Prefect server.
+ExecStart={_afresh("http")}
+Restart=always
+RestartSec=5
+TimeoutStopSec=20
+# Ended by a TERM it says so with the code of an interrupted command.
+SuccessExitStatus=130
 
 [Install]
 WantedBy={_target(place)}

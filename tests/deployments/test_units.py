@@ -34,6 +34,7 @@ def test_units_keep_agents_alive_name_this_home_and_hold_no_secret(
     assert afresh("install-units", "--user").code == 0
     folder = tmp_path / "systemd" / "user"
     assert {path.name for path in folder.iterdir()} == {
+        "afresh-http.service",
         "afresh-server.service",
         "afresh-tmux.service",
         "afresh-watch.service",
@@ -53,6 +54,11 @@ def test_units_keep_agents_alive_name_this_home_and_hold_no_secret(
 def test_a_host_whose_server_is_elsewhere_gets_no_unit_for_one(afresh: Operator) -> None:
     afresh.configure(table("server", {"url": "http://10.0.0.5:4200"}))
     assert "afresh-server.service" not in afresh("install-units", "--system", "--dry-run", "--json").json["units"]
+
+
+def test_where_no_page_is_wanted_no_unit_serves_one(afresh: Operator) -> None:
+    afresh.configure(table("http", {"enabled": False}))
+    assert "afresh-http.service" not in afresh("install-units", "--user", "--dry-run", "--json").json["units"]
 
 
 @pytest.mark.parametrize("words", [(), ("--user", "--system"), ("--user", "--account", "agents")])
