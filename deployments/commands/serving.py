@@ -28,9 +28,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def serve() -> int:
-    """Serve the UI on loopback, sweep on a schedule, run renewals.
+    """Serve the UI, the page and the HTTP API on loopback, sweep on a schedule, run renewals.
 
-    Renewals also come from the form of the deployment `renew`.
+    Renewals also come from the form of the deployment `renew`, from the page and over HTTP.
     """
     from deployments.address import check_bind, password_of
     from deployments.server import end_orphan, recorded_as, started

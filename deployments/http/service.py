@@ -90,6 +90,7 @@ class _Server(uvicorn.Server):
 def _server(settings: Settings) -> uvicorn.Server:
     config = uvicorn.Config(
         app_of(settings, kept_token(settings)),
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
