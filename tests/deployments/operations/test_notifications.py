@@ -89,7 +89,7 @@ def test_blocked_parked_crashed_and_a_dead_server_are_told_once_on_every_way_wit
     assert "--automations-only" in refused.stderr
 
     # The runner makes its deployments after its automations.
-    with temporary_settings(ground.settings()), get_client(sync_client=True) as client:  # type: ignore[arg-type]
+    with temporary_settings(ground.settings()), get_client(sync_client=True) as client:
         awaited(lambda: len(client.read_deployments()) == 5, 120, "the deployments", log)
         missing = stand.afresh("deploy", "--automations-only")
         assert missing.returncode == 2
