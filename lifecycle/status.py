@@ -46,7 +46,8 @@ class WorkerStatus(Value):
     """One worker now. *state* is one word for all: renewing or blocked, else the context state.
 
     *signal* says which figure is held against *policy*: `occupancy` (*tokens*) or `session_total`. *error* says why
-    a context is unknown, *why* what comes next; *planned* is the next sweep's action in one word.
+    a context is unknown, *why* what comes next; *planned* is the next sweep's action in one word. *weak_resumes* counts
+    renewals in a row whose new session took up something else than its handoff.
     """
 
     worker_id: str
@@ -79,6 +80,7 @@ class WorkerStatus(Value):
     generation: int
     parked_until: datetime | None = None
     last_good: LastGood | None = None
+    weak_resumes: int = 0
     read_at: datetime
     error: str | None
     why: str
@@ -175,6 +177,7 @@ def described(host: Host, finding: Finding) -> WorkerStatus:
         generation=record.generation,
         parked_until=_parked_until(finding),
         last_good=_last_good(finding),
+        weak_resumes=record.weak_resumes,
         read_at=reading.at,
         error=reading.error,
         why=_why(finding),
@@ -194,6 +197,8 @@ def _last_good(finding: Finding) -> LastGood | None:
 
 def _why(finding: Finding) -> str:
     reason, unseen = finding.decision.reason, finding.pane.unseen
+    if finding.record.weak_resumes:
+        reason = f"{reason}; its last resume was weak: it took up something else than its handoff"
     return reason if not unseen or unseen in reason else f"{reason}; its pane cannot be seen: {unseen}"
 
 

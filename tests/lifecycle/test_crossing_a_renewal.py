@@ -16,6 +16,7 @@ from lifecycle.handoff import IDENTIFIERS, ORDERS, TRANSCRIPT
 from lifecycle.host import Host
 from lifecycle.renewal import Block, OpenedRenewal, Renewal
 from lifecycle.resumption import LAST_WORDS, Resumption
+from lifecycle.status import status_of
 from lifecycle.steps.detecting import detect_context_pressure
 from lifecycle.steps.parsing import parse_handoff
 from lifecycle.steps.persisting import persist_handoff
@@ -163,7 +164,8 @@ def test_a_weak_resume_is_told_and_the_second_in_a_row_waits_for_a_human(host: H
     assert first.acknowledgement is not None
     assert first.acknowledgement.fit is not None
     assert first.acknowledgement.fit.verdict == "weak"
-    assert host.ledger.record("swarm1").weak_resumes == 1
+    row = status_of(host, host.worker("swarm1"))
+    assert (row.weak_resumes, "its last resume was weak" in row.why) == (1, True)
     assert {"resume.weak"} <= {event.kind for event in host.ledger.events("swarm1", limit=500)}
 
     second = renew(host)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from lifecycle.draft import HANDOFF_SECTIONS
+from lifecycle.draft import HANDOFF_SECTIONS, sections_of
 from lifecycle.errors import CheckpointRefused
 from lifecycle.freshness import work_after
 from lifecycle.gate import asks_somebody
-from lifecycle.handoff import IDENTIFIERS, Handoff, compose, sections_of
+from lifecycle.handoff import IDENTIFIERS, Handoff, compose
 from lifecycle.judging import Judged, Material, judge, unanswered_words
 from tests.lifecycle.conversations import BEGAN, asked, called, conversation, said
 
@@ -89,7 +89,7 @@ def test_calls_of_the_same_message_belong_to_the_document() -> None:
 
 def test_a_draft_that_no_call_names_is_as_old_as_its_file() -> None:
     parts = (asked(REQUEST), called("execute_code", code="write()"), called("terminal", command="make"))
-    assert judged(*parts, written_at=BEGAN + timedelta(minutes=3)).checkpoint
+    assert judged(*parts, written_at=BEGAN + timedelta(minutes=3)).gate.complaints == ()
     assert refusal(*parts, written_at=BEGAN + timedelta(minutes=1)).reason == "handoff_stale"
 
 

@@ -47,7 +47,7 @@ def test_another_step_or_other_files_without_a_reason_are_weak() -> None:
         {"next_action": "先写说明，因为测试已经修好"},
     ],
 )
-def test_another_step_with_a_stated_reason_is_proved(changes: dict[str, str]) -> None:
+def test_another_step_with_a_stated_reason_is_proved(changes: dict[str, Any]) -> None:
     assert verdict(**changes) == "proved"
     assert "with a stated reason" in fit_of(answer(**changes), HANDOFF).why
 
