@@ -39,11 +39,11 @@ def serve() -> int:
 
     settings = load_settings()
     check_bind(settings)
+    end_orphan(settings)
     if settings.http.enabled:
         from deployments.http.service import check
 
         check(settings)
-    end_orphan(settings)
     # Until Prefect's runner takes the signal over, a TERM must end the server too.
     signal.signal(signal.SIGTERM, _interrupt)
     password = password_of(settings)
