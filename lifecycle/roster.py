@@ -10,7 +10,8 @@ from pydantic.alias_generators import to_camel
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from lifecycle.errors import InvalidWorkerId, RosterError, UnknownWorker
+from lifecycle.agents.kinds import agent_of_kind
+from lifecycle.errors import ConfigurationError, InvalidWorkerId, RosterError, UnknownWorker
 from lifecycle.settings import Settings, WorkerSettings
 from lifecycle.worker import Worker, checked_worker_id
 
@@ -46,8 +47,9 @@ def load_workers(settings: Settings) -> tuple[Worker, ...]:
     Raises:
         RosterError: a roster is named and missing, or it is there and cannot be used. The message names file
             and entry.
-        ConfigurationError: a worker's policy cannot be used.
+        ConfigurationError: a worker's policy cannot be used, or its kind of agent is unknown.
     """
+    _check_agents(settings)
     path, entries = _roster(settings)
     declared = [*entries, *(worker_id for worker_id in settings.workers if worker_id not in entries)]
     profiles = [profile for profile in _profiles(settings) if profile not in declared]
@@ -140,6 +142,15 @@ def _is_id(name: str) -> bool:
     except InvalidWorkerId:
         return False
     return True
+
+
+def _check_agents(settings: Settings) -> None:
+    for worker_id, ours in settings.workers.items():
+        try:
+            agent_of_kind(ours.agent)
+        except ConfigurationError as error:
+            msg = f"{settings.path}: workers.{worker_id}.agent: {error.detail}"
+            raise ConfigurationError(msg, worker_id=worker_id) from error
 
 
 def _managed(settings: Settings, worker_id: str, entry: _Entry | None, roster_folder: Path) -> Worker:

@@ -269,7 +269,8 @@ def test_a_command_that_runs_no_flow_loads_no_prefect(running: Operator, argumen
 def test_bash_completes_commands_options_and_workers(afresh: Operator, typed: str, offered: list[str]) -> None:
     script = afresh.process("--show-completion", "bash").out
     words = typed.split()
-    asked = f"{script}\nCOMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _afresh_completion afresh; echo ${{COMPREPLY[*]}}"
+    asked = f"{script}\nCOMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _afresh_completion afresh\n"
+    asked += "echo ${COMPREPLY[*]}"
     program = afresh.stage.root / "bin" / "afresh"
     program.parent.mkdir(exist_ok=True)
     program.write_text(f'#!/bin/sh\ncd {REPOSITORY} && exec {" ".join(COMMAND)} "$@"\n')
