@@ -169,3 +169,16 @@ def test_a_wrong_token_ends_the_script_with_an_error_and_no_line(fleet: Fleet) -
 
     assert done.returncode == 22
     assert list(logs.iterdir()) == []
+
+
+def test_a_given_handoff_is_answered_in_a_run_that_shows_none_of_its_secrets(fleet: Fleet) -> None:
+    secret = "sk-ant-" + "a1B2" * 12
+    order = {"action": "answer", "workerId": "swarm2", "choice": "use-text", "text": f"Go on. API_KEY={secret}"}
+
+    done = shell(fleet, steps()[0].command.replace("4201", str(fleet.port)) + f"ask \"$API\" -d '{json.dumps(order)}'")
+
+    run = fleet.served.ask(f"flow_runs/{json.loads(done.stdout)['flowRunId']}", password=fleet.served.password())
+    assert (run["parameters"]["worker_id"], run["parameters"]["answer"]) == ("swarm2", "use-text")
+    assert run["parameters"]["text"].startswith("Go on.")
+    assert run["parameters"]["who"] == "HTTP"
+    assert secret not in json.dumps(run)
