@@ -77,7 +77,8 @@ def tidying() -> list[AutomationCore]:
             name=f"{PREFIX}crash runs without a heartbeat",
             description="The process or the machine of the run is gone; its slot comes free.",
             trigger=EventTrigger(
-                after={"prefect.flow-run.heartbeat"},
+                # A run can die before its first heartbeat has arrived.
+                after={"prefect.flow-run.heartbeat", "prefect.flow-run.Running"},
                 expect={"prefect.flow-run.heartbeat"} | ENDED,
                 match=ours[0],
                 match_related=ours[1],
