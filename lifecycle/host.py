@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from datetime import datetime, timedelta
@@ -181,9 +181,9 @@ class Host:
         """The account that the worker's limits and login belong to; its own where nobody knows."""
         return self.agent(worker).account(worker) or f"worker:{worker.worker_id}"
 
-    def breaker(self, worker: Worker) -> Breaker | None:
-        """The open breaker of the worker's account."""
-        opened = self.ledger.breakers(self.now())
+    def breaker(self, worker: Worker, opened: Sequence[Breaker] | None = None) -> Breaker | None:
+        """The open breaker of the worker's account; among *opened*, where the open ones have been read already."""
+        opened = self.ledger.breakers(self.now()) if opened is None else opened
         if not opened:
             return None
         account = self.account(worker)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from lifecycle.errors import LedgerError, RenewalInProgress
 from lifecycle.ledger_journal import Event, Journal, StoredHandoff
@@ -29,10 +30,14 @@ class Ledger(Journal):
 
     def records(self, worker_ids: Iterable[str]) -> dict[str, WorkerRecord]:
         """The memory of each worker; what is stored of any other one is not read."""
-        stored = dict(self._rows("select worker_id, doc from workers"))
-        renewals = dict(self._rows("select worker_id, doc from renewals where end is null"))
+        wanted = list(worker_ids)
+        # One list instead of a query a worker; both tables are looked up by their index.
+        listed, among = [json.dumps(wanted)], "worker_id in (select value from json_each(?))"
+        stored = dict(self._rows(f"select worker_id, doc from workers where {among}", listed))  # noqa: S608
+        open_ones = f"select worker_id, doc from renewals where end is null and {among}"  # noqa: S608
+        renewals = dict(self._rows(open_ones, listed))
         found = {}
-        for worker_id in worker_ids:
+        for worker_id in wanted:
             doc, opened = stored.get(worker_id), renewals.get(worker_id)
             record = self._recalled(WorkerRecord, worker_id, doc) if doc is not None else None
             renewal = self._recalled(Renewal, worker_id, opened) if opened is not None else None
@@ -47,11 +52,28 @@ class Ledger(Journal):
             pydantic.ValidationError: a bug: there is no such field, or the value does not fit it.
         """
         with self.transaction():
-            record = self.record(worker_id)
-            checked = WorkerRecord.model_validate({**dict(record), **changes})
-            doc = checked.model_dump_json(exclude={"open_renewal"})
-            self._db.table("workers").upsert({"worker_id": worker_id, "schema": SCHEMA, "doc": doc}, pk="worker_id")
+            checked = _changed(self.record(worker_id), changes)
+            self._write([checked])
         return checked
+
+    def remember_each(self, changes: Mapping[str, Callable[[WorkerRecord], Mapping[str, object]]]) -> None:
+        """`remember` for many workers at once; of each what its function makes of its record as it now stands.
+
+        Raises:
+            pydantic.ValidationError: as `remember`.
+        """
+        with self.transaction():
+            records = self.records(changes)
+            self._write(
+                [_changed(records[worker_id], change(records[worker_id])) for worker_id, change in changes.items()]
+            )
+
+    def _write(self, records: Iterable[WorkerRecord]) -> None:
+        self._connection.executemany(
+            "insert into workers (worker_id, schema, doc) values (?, ?, ?) "
+            "on conflict (worker_id) do update set schema = excluded.schema, doc = excluded.doc",
+            [(record.worker_id, SCHEMA, record.model_dump_json(exclude={"open_renewal"})) for record in records],
+        )
 
     # Renewals
 
@@ -129,6 +151,10 @@ class Ledger(Journal):
             [worker_id, limit],
         )
         return [self._recalled(Renewal, renewal_id, doc) for renewal_id, doc in rows]
+
+
+def _changed(record: WorkerRecord, changes: Mapping[str, object]) -> WorkerRecord:
+    return WorkerRecord.model_validate({**dict(record), **changes})
 
 
 __all__ = ["Event", "Ledger", "StoredHandoff"]

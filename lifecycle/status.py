@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from lifecycle.advice import recommended_action
 from lifecycle.billed import Billed
+from lifecycle.breaker import Breaker
 from lifecycle.decision import Action, Decision
 from lifecycle.errors import LedgerError, LifecycleError
 from lifecycle.host import Host
@@ -97,15 +99,21 @@ def status_of(host: Host, worker: Worker, record: WorkerRecord | None = None) ->
 
 def statuses(host: Host, workers: tuple[Worker, ...]) -> list[WorkerStatus]:
     """A row each. A worker of which nothing can be said has one with the `error`, and no other worker pays for it."""
-    records, panes = known_records(host, workers), panes_of(host, workers)
-    return [_row(host, worker, records.get(worker.worker_id), panes.get(worker.worker_id)) for worker in workers]
+    records, panes, breakers = known_records(host, workers), panes_of(host, workers), host.ledger.breakers(host.now())
+    return [
+        _row(host, worker, records.get(worker.worker_id), panes.get(worker.worker_id), breakers) for worker in workers
+    ]
 
 
 def _row(
-    host: Host, worker: Worker, record: WorkerRecord | None, seen: tuple[PaneLook, Process | None] | None
+    host: Host,
+    worker: Worker,
+    record: WorkerRecord | None,
+    seen: tuple[PaneLook, Process | None] | None,
+    breakers: Sequence[Breaker],
 ) -> WorkerStatus:
     try:
-        return described(host, examine(host, worker, record=record, seen=seen))
+        return described(host, examine(host, worker, record=record, seen=seen, breakers=breakers))
     except LifecycleError as error:
         return described(host, _unexamined(host, worker, record, error.detail))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 from lifecycle.advice import accepts_work
 from lifecycle.breaker import Breaker
@@ -82,10 +83,12 @@ def examine(
     by_hand: bool = False,
     record: WorkerRecord | None = None,
     seen: tuple[PaneLook, Process | None] | None = None,
+    breakers: Sequence[Breaker] | None = None,
 ) -> Finding:
     """Look at one worker. Nothing is typed or written; what cannot be read is unknown, with the reason.
 
-    *record* and *seen* are what a look at many workers has read already: its memory, and its pane with the agent.
+    *record*, *seen* and *breakers* are what a look at many workers has read already: its memory, its pane with the
+    agent, and the breakers that are open.
     """
     now = host.now()
     pane, process = seen or _pane(host, worker)
@@ -97,7 +100,7 @@ def examine(
     identity = process.identity if process else None
     record = counted(record, worker, reading, pane, turn, now, agent=identity, boot=boot)
     record = _knowing_launch(host, worker, process, record)
-    agent, breaker = host.agent(worker), host.breaker(worker)
+    agent, breaker = host.agent(worker), host.breaker(worker, breakers)
     queues = pane.face is not None and agent.queues_while_busy(worker, pane.face)
     decision = decide(
         worker,
@@ -149,13 +152,14 @@ def survey(host: Host, workers: Iterable[Worker]) -> Survey:
     findings = found.findings
     with host.ledger.transaction():
         host.ledger.add_readings(finding.reading for finding in findings)
-        for finding in findings:
-            _remember(host, finding)
+        host.ledger.remember_each({finding.worker_id: partial(_learned, finding) for finding in findings})
     gone = [finding for finding in findings if finding.pane.state is PaneState.ABSENT]
     told = tell_server_gone(host, [(found.worker, _key(found)) for found in gone if found.decision.notice == "absent"])
     tell_reboot(host, [finding.worker for finding in findings if finding.decision.action is Action.START])
     for finding in findings:
         _tell(host, finding, has_been_told=finding.worker_id in told)
+    over = [finding.worker_id for finding in findings if _is_at_rest(finding)]
+    host.ledger.forget_notices(*over, passing=PASSING)
     _tell_unexamined(host, chosen, found.unexamined)
     return found
 
@@ -163,11 +167,12 @@ def survey(host: Host, workers: Iterable[Worker]) -> Survey:
 def _examine_all(host: Host, workers: list[Worker]) -> Survey:
     findings, unexamined = [], []
     records = known_records(host, workers)
-    panes = panes_of(host, workers)
+    panes, breakers = panes_of(host, workers), host.ledger.breakers(host.now())
     for worker in workers:
         worker_id = worker.worker_id
+        record, seen = records.get(worker_id), panes.get(worker_id)
         try:
-            findings.append(examine(host, worker, record=records.get(worker_id), seen=panes.get(worker_id)))
+            findings.append(examine(host, worker, record=record, seen=seen, breakers=breakers))
         except LifecycleError as error:
             if worker.managed:
                 unexamined.append(Unexamined(worker_id=worker.worker_id, detail=error.detail))
@@ -260,13 +265,14 @@ _COUNTED = (
 )  # fmt: skip
 
 
-def _remember(host: Host, finding: Finding) -> None:
+def _learned(finding: Finding, stored: WorkerRecord) -> dict[str, object]:
+    """What the look changes in the record as it is *stored* now."""
     counted_in = {name: getattr(finding.record, name) for name in _COUNTED}
-    seen, stored = finding.record.compression, host.ledger.record(finding.worker_id).compression
-    if seen is not None and stored is not None and seen.asked_at == stored.asked_at and not stored.is_judged:
+    seen, known = finding.record.compression, stored.compression
+    if seen is not None and known is not None and seen.asked_at == known.asked_at and not known.is_judged:
         # Another process may have asked once more since this one looked.
         counted_in["compression"] = seen
-    host.ledger.remember(finding.worker_id, **counted_in)
+    return counted_in
 
 
 def _key(finding: Finding) -> str:
@@ -275,15 +281,18 @@ def _key(finding: Finding) -> str:
     return ":".join((finding.decision.notice or "", finding.reading.session_id or "", span))
 
 
+def _is_at_rest(finding: Finding) -> bool:
+    """Nothing is due and nothing is told: what notices of passing conditions said is over."""
+    decision, is_ready = finding.decision, finding.pane.state is PaneState.READY
+    return finding.worker.managed and is_ready and not decision.notice and decision.action is Action.NONE
+
+
 def _tell(host: Host, finding: Finding, *, has_been_told: bool) -> None:
     worker, decision = finding.worker, finding.decision
     if not worker.managed:
         return
-    if decision.notice:
-        if not has_been_told:
-            notify(host, worker, _key(finding), decision.action.value, decision.reason)
-    elif finding.pane.state is PaneState.READY and decision.action is Action.NONE:
-        host.ledger.forget_notices(worker.worker_id, passing=PASSING)
+    if decision.notice and not has_been_told:
+        notify(host, worker, _key(finding), decision.action.value, decision.reason)
     tell_swarm(
         host,
         worker,
