@@ -27,8 +27,11 @@ HANDOFF_SECTIONS = (
 MACHINE_PART = "<!-- What follows was added by Afresh. -->"
 """The line behind which a composed handoff is no longer the worker's."""
 
-DRAFT_HEAD, DRAFT_TAIL = 8 * 2**20, 2 * 2**20
-"""Bytes that are read of the two ends of a longer draft."""
+DRAFT_HEAD, DRAFT_TAIL = 2 * 2**20, 2**19
+"""Bytes that are read of the two ends of a longer draft, whose sections keep 108,000 characters in all.
+
+Ten megabytes took a renewal half a minute to weigh, and four times their size in the ledger.
+"""
 
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]*([^\n]*?)[ \t]*#*[ \t]*")
 _BOLD_LINE = re.compile(r" {0,3}(?:\*\*|__)([^\n*_]{1,60})(?:\*\*|__)[ \t]*:?[ \t]*")

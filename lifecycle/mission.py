@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
+from lifecycle.foreign_text import bounded
 from lifecycle.paths import WorkerPaths
 from lifecycle.rules import LONGEST, Rule
 from lifecycle.runtime import Runtime
@@ -20,6 +21,9 @@ from lifecycle.value import Value
 log = logging.getLogger(__name__)
 
 _MISSION_ID = re.compile(r"[a-z0-9][a-z0-9_.:-]{0,127}", re.IGNORECASE | re.ASCII)
+
+TASK_HEAD, TASK_TAIL = 64_000, 32_000
+"""Characters that are kept of the two ends of a longer text: a session of 200,000 tokens could hold no more."""
 
 _CLOSED_MISSION = {"complete", "cancelled"}
 _WAITING = {"blocked", "needs_input", "reviewing", "queued"}
@@ -76,9 +80,9 @@ def current_mission(paths: WorkerPaths, runtime: Runtime | None = None, *, ledge
         is_open = _is_open(stored, assigned)
     return Mission(
         mission_id=mission_id,
-        assignment_id=assignment_id or assigned.id or None,
-        title=stored.title,
-        task=assigned.task or task,
+        assignment_id=assignment_id or _kept(assigned.id) or None,
+        title=_kept(stored.title),
+        task=_kept(assigned.task or task),
         state=stored.state,
         assignment_state=assigned.state,
         review_required=assigned.review_required,
@@ -87,6 +91,11 @@ def current_mission(paths: WorkerPaths, runtime: Runtime | None = None, *, ledge
         notify_session_key=runtime.notify_session_key or "main",
         rules=(*_rules(stored, "the mission"), *_rules(assigned, "the assignment")),
     )
+
+
+def _kept(text: str) -> str:
+    """*text* without the half surrogate pairs that JSON can hold and the ledger cannot, and of a bearable length."""
+    return bounded(text.encode("utf-8", "replace").decode(), TASK_HEAD, TASK_TAIL)
 
 
 class _Stored(BaseModel):

@@ -121,3 +121,20 @@ def test_an_id_that_could_leave_its_folder_is_left_out(paths: WorkerPaths, bad: 
 def test_a_mission_that_reported_done_is_not_open(paths: WorkerPaths) -> None:
     assert not current_mission(paths, Runtime(current_mission_id="mission-a1", checkpoint_status="done")).is_open
     assert current_mission(paths, Runtime(current_mission_id="mission-a1", checkpoint_status="handoff")).is_open
+
+
+def test_a_task_that_no_ledger_and_no_session_could_hold_keeps_its_two_ends(paths: WorkerPaths, tmp_path: Path) -> None:
+    long = f"\ud83d begin {'{!touch ran}' * 2**20} end"
+    path = tmp_path / "swarm-missions.json"
+    given = {"id": "assign-1", "workerId": "swarm7", "task": long}
+    path.write_text(json.dumps({"missions": [{"id": "mission-a1", "title": "\udc00", "assignments": [given]}]}))
+
+    for found in (
+        current_mission(paths, RUNTIME, ledger=path),
+        current_mission(paths, Runtime(current_task=long)),
+    ):
+        assert Mission.model_validate_json(found.model_dump_json()) == found
+        assert found.task.startswith("? begin {!touch ran}")
+        assert found.task.endswith("{!touch ran} end")
+        assert "characters left out" in found.task
+        assert len(found.task) < 100_000
