@@ -98,7 +98,7 @@ def test_the_configuration_that_the_readme_shows_is_valid(tmp_path: Path) -> Non
 
 EXPECTED = {
     "status": 0, "adopt": 0, "doctor": 0, "enable": 0, "renew": 0, "recover": 0, "blocked": 0, "answer": 2,
-    "history": 0, "handoff": 1, "files": 2, "undo": 2,
+    "history": 0, "handoff": 1, "files": 2, "undo": 1,
 }  # fmt: skip
 """Exit codes over one healthy worker: there is nothing to answer, to search or to compare. `serve` has its own test."""
 
