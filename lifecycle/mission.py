@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -154,11 +155,10 @@ def _find(
     ledger: Path, worker_id: str, mission_id: str, assignment_id: str | None
 ) -> tuple[_Mission, _Assignment] | None:
     try:
-        missions = json.loads(ledger.read_bytes())["missions"]
-        found = next(entry for entry in missions if isinstance(entry, dict) and entry.get("id") == mission_id)
+        found = _missions(ledger.read_bytes()).get(mission_id)
+        if found is None:
+            return None
         stored = _Mission.model_validate(found)
-    except StopIteration:
-        return None
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -170,6 +170,13 @@ def _find(
             return stored, assigned
     ours = [] if assignment_id else [assigned for assigned in assignments if assigned.worker_id == worker_id]
     return stored, ours[-1] if ours else _Assignment()
+
+
+@lru_cache(maxsize=1)
+def _missions(content: bytes) -> dict[str, Any]:
+    """By id; of one that is listed twice the first. All workers of a sweep ask the same file, so it is parsed once."""
+    listed = [entry for entry in json.loads(content)["missions"] if isinstance(entry, dict)]
+    return {entry["id"]: entry for entry in reversed(listed) if isinstance(entry.get("id"), str)}
 
 
 def _assignment(entry: object) -> _Assignment | None:

@@ -207,6 +207,37 @@ def test_remember_changes_the_named_fields_and_no_others(ledger: Ledger) -> None
     assert ledger.remember("builder", held_since=None).held_since is None
 
 
+def test_what_is_remembered_of_each_keeps_what_another_process_wrote_meanwhile(ledger: Ledger, path: Path) -> None:
+    ledger.remember("a", generation=2)
+    with Ledger(path) as other:
+        other.remember("a", held_why="hands off")
+    ledger.remember_each(
+        {
+            "a": lambda stored: {"unknown_streak": stored.generation + 1},
+            "b": lambda stored: {"unknown_streak": stored.generation},
+        }
+    )
+    assert ledger.records(["a", "b"]) == {
+        "a": WorkerRecord(worker_id="a", generation=2, held_why="hands off", unknown_streak=3),
+        "b": WorkerRecord(worker_id="b", unknown_streak=1),
+    }
+    with pytest.raises(ValidationError):
+        ledger.remember_each({"b": lambda _: {"generation": 9}, "a": lambda _: {"held_whyy": "a slip of the pen"}})
+    assert ledger.record("b").generation == 1, "all or nothing"
+
+
+def test_only_the_asked_for_records_are_read(ledger: Ledger, path: Path) -> None:
+    ledger.remember("a", generation=2)
+    ledger.remember("b", generation=3)
+    ledger.open(opened())
+    changed(path, "update workers set doc = '{' where worker_id = 'b'")
+    changed(path, "update renewals set doc = '{'")
+    assert list(ledger.records(["a"])) == ["a"]
+    for torn in ("b", "builder"):
+        with pytest.raises(LedgerError, match=torn if torn == "b" else "Renewal"):
+            ledger.records(["a", torn])
+
+
 @pytest.mark.parametrize("wrong", [{"held_whyy": "a slip of the pen"}, {"unknown_streak": "many"}])
 def test_a_field_that_is_none_or_does_not_fit_is_refused_and_not_lost_in_silence(
     ledger: Ledger, wrong: dict[str, object]
@@ -393,6 +424,13 @@ def test_only_what_is_over_is_forgotten(ledger: Ledger) -> None:
     ledger.forget_notices("a", passing=("dialog", "not_an_agent"))
     assert {key for key in kept + gone if ledger.is_first_notice("a", key, at=BEGAN)} == set(gone)
     assert not ledger.is_first_notice("b", "dialog:s1", at=BEGAN)
+
+
+def test_of_many_workers_what_is_over_is_forgotten_in_one_go(ledger: Ledger) -> None:
+    for worker in "abc":
+        ledger.is_first_notice(worker, "dialog:s1", at=BEGAN)
+    ledger.forget_notices("a", "b", passing=("dialog",))
+    assert [ledger.is_first_notice(worker, "dialog:s1", at=BEGAN) for worker in "abc"] == [True, True, False]
 
 
 # Transactions

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,22 @@ def test_a_broken_mission_ledger_says_nothing(paths: WorkerPaths, tmp_path: Path
     path.write_text(content)
     assert current_mission(paths, RUNTIME, ledger=path) == current_mission(paths, RUNTIME)
     assert current_mission(paths, RUNTIME, ledger=tmp_path / "gone") == current_mission(paths, RUNTIME)
+
+
+def test_a_mission_ledger_that_changed_is_read_anew(paths: WorkerPaths, tmp_path: Path) -> None:
+    stored = ledger(tmp_path)
+    assert current_mission(paths, RUNTIME, ledger=stored).state == "executing"
+    stamp = stored.stat().st_mtime_ns
+    ledger(tmp_path, mission_state="cancelled")
+    os.utime(stored, ns=(stamp, stamp))
+    assert current_mission(paths, RUNTIME, ledger=stored).state == "cancelled"
+
+
+def test_of_a_mission_that_is_listed_twice_the_first_counts(paths: WorkerPaths, tmp_path: Path) -> None:
+    stored = ledger(tmp_path)
+    listed = json.loads(stored.read_text())["missions"]
+    stored.write_text(json.dumps({"missions": [7, {"id": None}, *listed, {"id": "mission-a1", "title": "Another"}]}))
+    assert current_mission(paths, RUNTIME, ledger=stored).title == "A parser"
 
 
 @pytest.mark.parametrize("bad", ["../../etc", "a/b", ".hidden", "x" * 200, "a b", "a\nb"])

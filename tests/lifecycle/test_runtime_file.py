@@ -216,6 +216,13 @@ def test_a_write_that_changes_nothing_leaves_the_file_alone(path: Path) -> None:
     assert (path.stat().st_mtime_ns, path.stat().st_ino) == before
 
 
+def test_what_the_file_says_already_waits_for_no_lock(path: Path) -> None:
+    written(path, {"state": "idle", "cwd": None})
+    with held(path.parent / ".runtime.json.afresh.lock"):
+        assert update(path, {"state": "idle", "cwd": None}, clock=TickingClock())
+        assert not update(path, {"phase": None}, clock=TickingClock()), "a key that is not there is written"
+
+
 def test_a_lock_that_another_process_keeps_is_not_waited_for_forever(path: Path) -> None:
     written(path, {})
     with held(path.parent / ".runtime.json.afresh.lock"):

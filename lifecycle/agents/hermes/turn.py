@@ -24,7 +24,7 @@ def turn(profile: Path, worker_id: str, *, since: datetime | None, now: datetime
         session = current_session(state, since) if state else None
         if state is None or session is None:
             return TurnState()
-        newest = _live(state, session, "1", tail="ORDER BY messages.id DESC LIMIT 1")
+        newest = _live(state, session, "messages.id = ?", session.newest_row)
         last = newest[0] if newest else None
         rests_until, failed_summaries = _compaction_troubles(state, session)
         return TurnState(
@@ -42,14 +42,28 @@ def turn(profile: Path, worker_id: str, *, since: datetime | None, now: datetime
 
 
 def _is_answered(state: State, session: Session) -> bool:
-    users = _live(state, session, "messages.role = 'user'", tail="ORDER BY messages.id DESC LIMIT 20")
-    asked = [user for user in users if not user.is_summary and not user.text.startswith(SIGNALLED)]
+    asked = _asked(state, session, 1) or _asked(state, session, 20)
     if not asked:
         return True
     return any(
         message.is_closed_answer
         for message in _live(state, session, "messages.role = 'assistant' AND messages.id > ?", asked[-1].row_id)
     )
+
+
+def _asked(state: State, session: Session, newest: int) -> list[Message]:
+    """Those of the session's *newest* user rows that somebody wrote.
+
+    They are looked for backwards, from the newest row to the session's first: with its index SQLite would read and
+    sort all its rows, and the plus keeps it from that.
+    """
+    condition = (
+        f"+messages.session_id = ? AND {live_condition(state)} AND messages.role = 'user' AND messages.id BETWEEN "  # noqa: S608
+        "(SELECT min(id) FROM messages WHERE session_id = ?) AND ?"
+    )
+    given = session.session_id, session.session_id, session.newest_row
+    users = read_messages(state, condition, *given, tail=f"ORDER BY messages.id DESC LIMIT {newest}")
+    return [user for user in users if not user.is_summary and not user.text.startswith(SIGNALLED)]
 
 
 def _is_compacting(state: State, session: Session, now: datetime) -> bool:
@@ -89,6 +103,6 @@ def _is_delegating(state: State, session: Session, since: datetime | None, now: 
     return False
 
 
-def _live(state: State, session: Session, condition: str, *parameters: float, tail: str = "") -> list[Message]:
+def _live(state: State, session: Session, condition: str, *parameters: float) -> list[Message]:
     condition = f"messages.session_id = ? AND {live_condition(state)} AND {condition}"
-    return read_messages(state, condition, session.session_id, *parameters, tail=tail)
+    return read_messages(state, condition, session.session_id, *parameters)

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from lifecycle.agents.hermes.agent import HermesAgent
+from lifecycle.agents.hermes.database import open_state
+from lifecycle.agents.hermes.message import SIGNALLED, read_messages
 from lifecycle.agents.hermes.reading import ContextReader
 from lifecycle.agents.hermes.turn import turn
 from lifecycle.agents.hermes.unchanged import FILES, SETTLED
@@ -53,6 +55,37 @@ def no_look_allowed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
         patch.setattr(sqlite3, "connect", None)
         yield
+
+
+def stands_plainly(folder: Path, session_id: str | None) -> tuple[int, bool]:
+    """The newest live row of the session and whether its last question is answered, from all its rows in order."""
+    with open_state(folder, "swarm1") as state:
+        assert state is not None
+        rows = [row for row in read_messages(state, "messages.session_id = ?", session_id) if row.live]
+    asked = [row for row in rows if row.role == "user" and not row.is_summary and not row.text.startswith(SIGNALLED)]
+    answered = any(row.is_closed_answer and row.row_id > asked[-1].row_id for row in rows) if asked else True
+    return max((row.row_id for row in rows), default=0), answered
+
+
+@pytest.mark.parametrize("sample", READABLE)
+def test_of_every_sample_the_turn_is_what_all_rows_say(tmp_path: Path, sample: str) -> None:
+    folder = copied(sample, tmp_path)
+    stands = turn(folder, "swarm1", since=None, now=NOW)
+    if stands.session_id is not None:
+        assert (stands.newest_row, stands.answered) == stands_plainly(folder, stands.session_id)
+
+
+def test_a_question_behind_a_summary_and_a_signal_is_found(tmp_path: Path) -> None:
+    made = Profile(tmp_path)
+    made.session()
+    made.say("user", "the only question", 1)
+    made.say("user", SUMMARY, 2)
+    made.say("user", f"{SIGNALLED}TERM", 3)
+    made.session("another", at=4, ended_at=EPOCH + 5)
+    made.say("user", "of another session", 4, session_id="another")
+    assert not turn(tmp_path, "swarm1", since=None, now=NOW).answered
+    made.say("assistant", "its answer", 6)
+    assert turn(tmp_path, "swarm1", since=None, now=NOW).answered
 
 
 @pytest.mark.parametrize("sample", READABLE)
@@ -149,7 +182,9 @@ def test_through_any_history_the_kept_reading_is_the_plain_one(tmp_path: Path, s
                 fast = agent.read_context(worker, since=None, now=NOW, known=fast)
                 plain = read(tmp_path)
                 assert fast.model_copy(update={"mark": plain.mark}) == plain, f"step {step}"
-                assert agent.turn(worker, since=None) == turn(tmp_path, "swarm1", since=None, now=NOW)
+                stands = turn(tmp_path, "swarm1", since=None, now=NOW)
+                assert agent.turn(worker, since=None) == stands
+                assert (stands.newest_row, stands.answered) == stands_plainly(tmp_path, stands.session_id)
             kept += fast.mark != ""
     assert kept > 20
 
