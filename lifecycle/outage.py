@@ -24,11 +24,14 @@ def heed_server(host: Host, url: str, *, answers: bool, remedy: str) -> bool:
     return notify_host(host, "server_down:", "the Prefect server is down", body, remedy=remedy)
 
 
-def heed_sweeps(host: Host) -> bool:
-    """Tell that no sweep has ended for three intervals, once for each sweep that was the last."""
+def heed_sweeps(host: Host, *, up_since: datetime) -> bool:
+    """Tell that no sweep has ended for three intervals, once for each sweep that was the last.
+
+    The time before *up_since*, when nothing could sweep because the host was down, does not count.
+    """
     last = host.ledger.stamped(SWEPT)
     since = last or _watched_since(host)
-    if host.now() - since < INTERVALS * host.settings.sweep_interval:
+    if host.now() - max(since, up_since) < INTERVALS * host.settings.sweep_interval:
         return False
     when = f"the last one ended at {last:%Y-%m-%d %H:%M} UTC" if last else f"none since {since:%Y-%m-%d %H:%M} UTC"
     every = host.settings.sweep_interval.total_seconds() / 60
