@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Literal
 
-from lifecycle.conversation import Conversation, Entry, arguments_of
+from lifecycle.conversation import Conversation, Entry, arguments_of, encodable
 from lifecycle.prompts import is_ours
 from lifecycle.value import Value
 
@@ -79,13 +80,16 @@ def identifiers_in(text: str) -> list[Identifier]:
     """All of *text*, each as often as it stands there; what a URL or a path holds is none of its own."""
     found: list[Identifier] = []
 
-    rest = _TIME.sub(_blank, text)  # its minutes are no port
+    def taken(kind: Kind, match: re.Match[str]) -> str:
+        words = (match[1] if match.re.groups else match[0]).rstrip(_ENDING)
+        if not _is_one(kind, words):
+            return match[0]
+        found.append(Identifier(kind=kind, text=words))
+        return _blank(match)
+
+    rest = _TIME.sub(_blank, encodable(text))  # its minutes are no port
     for kind, pattern in _PATTERNS:
-        for match in pattern.finditer(rest):
-            words = (match[1] if pattern.groups else match[0]).rstrip(_ENDING)
-            if _is_one(kind, words):
-                found.append(Identifier(kind=kind, text=words))
-                rest = rest[: match.start()] + _blank(match) + rest[match.end() :]
+        rest = pattern.sub(partial(taken, kind), rest)
     return found
 
 
@@ -152,7 +156,8 @@ def _used_in(entry: Entry) -> list[Identifier]:
         return identifiers_in(entry.text[:_LONGEST_TEXT])
     named = arguments_of(entry.call).items()
     # What stands in a file that was written is not what was worked with.
-    return identifiers_in("\n".join(text for key, text in named if isinstance(text, str) and key not in _CONTENT))
+    texts = (text for key, text in named if isinstance(text, str) and key not in _CONTENT)
+    return identifiers_in("\n".join(texts)[:_LONGEST_TEXT])
 
 
 def _shown_in(entry: Entry) -> list[Identifier]:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,3 +100,21 @@ def test_what_was_used_long_ago_does_not_count_and_there_is_a_limit() -> None:
 @given(st.text(max_size=300))
 def test_a_text_loses_none_of_its_own_identifiers(text: str) -> None:
     assert lost_from(text, identifiers_in(text)) == ()
+
+
+def test_half_a_surrogate_pair_in_an_argument_can_be_kept_in_the_ledger() -> None:
+    """JSON holds what UTF-8 cannot, where an emoji was cut in two."""
+    half = called("browser")
+    given = half["call"].model_copy(update={"arguments": r'{"url": "http://ex.example/\ud83d/rows"}'})
+    half = {**half, "call": given}
+    assert [one.model_dump_json() for one in must_survive(conversation(half, half))]
+
+
+def test_a_command_of_a_megabyte_takes_no_minute() -> None:
+    text = "\n".join(f"src/rows/{number}.py" for number in range(40_000))
+    began = time.process_time()
+    assert len(identifiers_in(text)) == 40_000
+    assert time.process_time() - began < 8
+    began = time.process_time()
+    must_survive(conversation(called("terminal", command=text)))
+    assert time.process_time() - began < 2
