@@ -121,13 +121,20 @@ def _cwd(worker: Worker, renewal: Renewal, process: Process | None, trail: Trail
         worker.cwd,
     ]
     folders = [Path(_encodable(str(folder))) for folder in said if folder]
-    return next((folder for folder in folders if folder.is_dir()), next(iter(folders), None))
+    return next((folder for folder in folders if _is_there(folder)), next(iter(folders), None))
+
+
+def _is_there(folder: Path) -> bool:
+    try:
+        return folder.is_dir()
+    except OSError:  # a mount that is gone, a name too long, no right to look
+        return False
 
 
 def _git(
     rules: CollectSettings, worker: Worker, renewal: Renewal, cwd: Path | None, troubles: list[str]
 ) -> WorkTree | None:
-    if cwd is None or not cwd.is_dir():
+    if cwd is None or not _is_there(cwd):
         troubles.append(f"git: the folder {cwd} is not there" if cwd else "git: nobody knows where it works")
         return None
     try:

@@ -180,3 +180,12 @@ def test_old_results_go_and_those_that_the_newest_handoffs_name_stay(room: Room)
     left = [file.stem[:12] for file in (room.root / "afresh" / "artifacts").rglob("*.gz")]
     assert left == [named]
     assert old not in left
+
+
+def test_a_folder_that_cannot_even_be_looked_at_holds_nothing_up(room: Room) -> None:
+    """A name that no file system takes, as a mount that is gone, is no folder; the rest is collected."""
+    room.rows.run("UPDATE sessions SET cwd = ?", f"/srv/{'n' * 300}")
+    room.ran("make")
+    found = room.collect()
+    assert found.commands[-1].command == "make"
+    assert any("is not there" in trouble for trouble in found.troubles)
