@@ -17,11 +17,12 @@ from prefect.exceptions import ObjectNotFound
 
 from deployments.address import public_url
 from deployments.prefect_environment import HEARTBEAT
-from flows.hosting import SWEPT, sweeps_of
+from flows.hosting import NOTICED_ON, SWEPT, sweeps_of
 from lifecycle.outage import INTERVALS
 from lifecycle.settings import Settings
 
 PREFIX = "Afresh: "
+TELLS = f"{PREFIX}tell "
 
 TAG = "afresh"
 """On every deployment of ours."""
@@ -109,13 +110,14 @@ def tidying() -> list[AutomationCore]:
 
 def notifying(settings: Settings, blocks: Sequence[UUID]) -> list[AutomationCore]:
     """What is told through *blocks*. Once per occurrence: for that Afresh's ledger stands, or the state of a run."""
+    host = settings.host_name
     told = [
         AutomationCore(
-            name=f"{PREFIX}tell {name}",
+            name=_telling(name, host),
             description=f"Tells that {what}.",
             trigger=EventTrigger(
                 expect={f"afresh.notice.{kind}" for kind in kinds},
-                match=ResourceSpecification({"prefect.resource.id": "afresh.notices.*"}),
+                match=ResourceSpecification({"prefect.resource.id": "afresh.notices.*", NOTICED_ON: host}),
                 posture=Posture.Reactive,
                 threshold=1,
                 within=timedelta(0),
@@ -128,14 +130,20 @@ def notifying(settings: Settings, blocks: Sequence[UUID]) -> list[AutomationCore
         )
         for name, (kinds, what) in NOTICES.items()
     ]
-    match, related = _runs()
+    match, _ = _runs()
     crashed = AutomationCore(
-        name=f"{PREFIX}tell crashed",
-        description="Tells that a run of ours crashed.",
+        name=_telling("crashed", host),
+        description=f"Tells that a run of {host} crashed.",
         trigger=EventTrigger(
             expect={"prefect.flow-run.Crashed"},
             match=match,
-            match_related=related,
+            # The deployments of `afresh serve`, which is alone on its server, and of this host's work pool.
+            match_related=ResourceSpecification(
+                {
+                    "prefect.resource.role": "deployment",
+                    "prefect.resource.name": [*FLOWS, *(f"{flow}-{host}" for flow in FLOWS)],
+                }
+            ),
             posture=Posture.Reactive,
             threshold=1,
             within=timedelta(0),
@@ -155,7 +163,7 @@ def _unswept(settings: Settings, blocks: Sequence[UUID]) -> AutomationCore:
     """Once for each sweep that was the last; it is armed by the next one."""
     host = settings.host_name
     return AutomationCore(
-        name=f"{PREFIX}tell no sweep on {host}",
+        name=_telling("no sweep", host),
         description=f"Tells that no sweep of {host} has ended for {INTERVALS} intervals.",
         trigger=EventTrigger(
             after={SWEPT, AWAITED},
@@ -225,11 +233,15 @@ def _content(automation: AutomationCore) -> dict[str, Any]:
     return {"description": automation.description, "trigger": trigger, "actions": actions}
 
 
+def _telling(what: str, host_name: str) -> str:
+    """Name an automation that tells. Each host has its own, for each names its own blocks."""
+    return f"{TELLS}{what} on {host_name}"
+
+
 def _remove_others(client: SyncPrefectClient, settings: Settings, wanted: set[str]) -> None:
-    """Ours that are wanted no more: those of other hosts' sweeps stay."""
-    theirs = f"{PREFIX}tell no sweep on "
-    mine = f"{theirs}{settings.host_name}"
+    """Ours that are wanted no more: those that tell of other hosts stay."""
     for automation in client.read_automations():
         name = automation.name
-        if name.startswith(PREFIX) and name not in wanted and (name == mine or not name.startswith(theirs)):
+        is_anothers = name.startswith(TELLS) and not name.endswith(f" on {settings.host_name}")
+        if name.startswith(PREFIX) and name not in wanted and not is_anothers:
             client.delete_automation(automation.id)

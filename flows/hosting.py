@@ -18,6 +18,9 @@ Notice = Mapping[str, str]
 SWEPT = "afresh.sweep.ended"
 """The event after each sweep of a host."""
 
+NOTICED_ON = "afresh.host"
+"""The label of a notice's resource that names its host."""
+
 
 def sweeps_of(host_name: str) -> dict[str, str]:
     """Name the resource of the events about a host's sweeps."""
@@ -46,6 +49,7 @@ def announce(host_name: str, notice: Notice) -> None:
         resource={
             "prefect.resource.id": f"afresh.notices.{host_name}.{notice['worker_id']}",
             "prefect.resource.name": notice["worker_id"],
+            NOTICED_ON: host_name,
         },
         payload={**notice, "host": host_name, "link": notice.get("link", "")},
     )
