@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import textwrap
@@ -37,8 +38,11 @@ def say(line: str = "") -> None:
 
 
 def tell(line: str) -> None:
-    """Progress and warnings, which never mix with a JSON document."""
-    print(line, file=sys.stderr, flush=True)
+    """Progress and warnings, which never mix with a JSON document. That nobody reads them any more ends nothing."""
+    try:
+        print(line, file=sys.stderr, flush=True)
+    except OSError:  # a pipe or a terminal that is gone; a renewal between stop and start must go on
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def exit_code_of(error: LifecycleError) -> int:

@@ -294,3 +294,14 @@ def test_a_broken_configuration_completes_no_worker_and_prints_nothing_else(afre
     done = afresh.process(_AFRESH_COMPLETE="complete_bash", COMP_WORDS="afresh renew s", COMP_CWORD="2")
 
     assert (done.out.strip(), done.err) == ("", "")
+
+
+def test_progress_that_nobody_reads_any_more_ends_nothing() -> None:
+    told = "from deployments.output import tell; tell('stopped'); tell('starts it'); print('went on')"
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-c", told], cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=writing, text=True, check=False
+    )
+    os.close(writing)
+    assert (done.returncode, done.stdout) == (0, "went on\n"), "`afresh renew NAME 2>&1 | head` would leave it down"
