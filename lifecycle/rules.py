@@ -37,13 +37,22 @@ _MODALS = (
     r"|(?:is|are?)[ \t]+(?:forbidden|prohibited|mandatory|not[ \t]+allowed))\b"
 )
 _CHINESE = r"绝不|决不|不得|禁止|必须|不要|不许|不可|不能|严禁|切勿|不准|务必|一律|始终|只能|只准|只允许"
-_ORDERS = re.compile(f"{_FIRST_WORDS}|{_MODALS}|{_CHINESE}", re.IGNORECASE)
+_FROM_NOW_ON = r"\b(?:from now on|from here on|going forward|henceforth)\b|从现在起|从今以后|今后|以后都"
+_TAKEN_BACK = (
+    r"\b(?:is|are)[ \t]+(?:lifted|withdrawn|revoked|waived|suspended)\b"
+    r"|\bno longer[ \t]+(?:appl(?:y|ies)|holds?|forbidden|required|mandatory|needed)\b"
+    r"|(?:解除|作废|撤销|不再(?:适用|要求|禁止|需要))"
+)
+"""A rule that was taken back crosses with the words that took it back, which stand behind it."""
+
+_ORDERS = re.compile(f"{_FIRST_WORDS}|{_MODALS}|{_CHINESE}|{_FROM_NOW_ON}|{_TAKEN_BACK}", re.IGNORECASE)
 _TALK = re.compile(
     r"^(?:do(?:n['’]t| not) (?:know|worry|think|forget to tell|mind)\b|no(?:[,.!]|$| problem| worries)|never ?mind\b)",
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"^[ \t]{0,3}#{1,6}[ \t]")
-_SENTENCE = re.compile(r"(?<=[.!?;。！？；])[ \t]*(?=\S)")
+_SENTENCE = re.compile(r"(?<=[.!?;])[ \t]+(?=\S)|(?<=[。！？；])[ \t]*(?=\S)")
+"""A full stop inside a file's name or a version ends nothing."""
 
 
 class Rule(Value):

@@ -26,6 +26,12 @@ def texts(text: str) -> list[str]:
         ),
         ("Go on. Never push to main! You must not touch /etc.", ["Never push to main!", "You must not touch /etc."]),
         ("内部端口不能改。继续。", ["内部端口不能改。"]),
+        ("Well. From now on write amounts in grams. Go on.", ["From now on write amounts in grams."]),
+        ("从现在起，所有重量都用克。继续。", ["从现在起，所有重量都用克。"]),
+        (
+            "Never edit quotas.csv under 3.11 here. Thanks.",
+            ["Never edit quotas.csv under 3.11 here."],
+        ),
         ("# Rules\n- be kind\n# Else\n- x", ["be kind"]),
         ("**Constraints:** keep the API", ["keep the API"]),
         ("Never do:\n- deploy on Friday", ["deploy on Friday"]),
@@ -35,6 +41,18 @@ def texts(text: str) -> list[str]:
 )
 def test_rules_are_found_by_their_form_and_kept_verbatim(text: str, found: list[str]) -> None:
     assert texts(text) == found
+
+
+@pytest.mark.parametrize(
+    ("ban", "lifting"),
+    [
+        ("Never edit docs/.", "The ban on docs/ is lifted: you may edit it."),
+        ("You must freeze docs/.", "The freeze no longer applies."),
+        ("禁止修改 docs/ 。", "对 docs/ 的禁令解除：可以再修改了。"),
+    ],
+)
+def test_a_rule_that_was_taken_back_is_followed_by_the_words_that_took_it_back(ban: str, lifting: str) -> None:
+    assert texts(f"{ban}\nGo on.\n{lifting}") == [ban, lifting]
 
 
 def test_a_flood_is_bounded() -> None:
