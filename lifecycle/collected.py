@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
+from lifecycle.looking import only_looks
 from lifecycle.value import Value
 
 Act = Literal["read", "written", "patched"]
@@ -39,6 +41,11 @@ class TouchedFile(Value):
     times: int = 1
     last: datetime
 
+    @property
+    def is_lesser(self) -> bool:
+        """It was only read: it can be read again."""
+        return set(self.acts) == {"read"}
+
 
 class Command(Value):
     """A command that the worker ran. *exit_code* is None where none was recorded (it ran in the background)."""
@@ -47,6 +54,11 @@ class Command(Value):
     exit_code: int | None = None
     at: datetime
     cwd: str | None = None
+
+    @property
+    def is_lesser(self) -> bool:
+        """It only looked at something."""
+        return only_looks(self.command)
 
 
 class ToDo(Value):
@@ -102,3 +114,17 @@ class Collected(Value):
     sessions: tuple[str, ...] = ()
     results: tuple[KeptResult, ...] = ()
     troubles: tuple[str, ...] = ()
+
+
+_T = TypeVar("_T", TouchedFile, Command)
+
+
+def going_first(listed: Sequence[TouchedFile] | Sequence[Command]) -> list[int]:
+    """The places in *listed* in the order in which they are left out: the lesser ones, then the oldest."""
+    return sorted(range(len(listed)), key=lambda place: (not listed[place].is_lesser, place))
+
+
+def newest(listed: Sequence[_T], most: int) -> list[_T]:
+    """At most so many of *listed*, in their order."""
+    gone = set(going_first(listed)[: max(0, len(listed) - most)])
+    return [one for place, one in enumerate(listed) if place not in gone]

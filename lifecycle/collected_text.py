@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
 
-from lifecycle.collected import Collected
+from lifecycle.collected import Collected, Command, TouchedFile, going_first
 
 HEADING = "## Collected by Afresh"
 """Opens the part of a handoff that this module writes and reads."""
 
 _OPENING = "By the machine at {at}: from git, the transcript and the process table. No word of it is the worker's."
 _STAMP = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)"
-_LEFT_OUT = re.compile(r"- \((\d+) older ones? left out\)")
+_LEFT_OUT = re.compile(r"- \((\d+) (?:older ones? )?left out[^)\n]*\)")
 _KEPT = re.compile(r"- \[\[OFFLOAD: handle=([0-9a-f]+), tool=(\S+), chars=(\d+)\]\] ?(.*)")
 _WHERE = re.compile(r"- ([a-zA-Z ]+): (.*)")
 
@@ -43,26 +43,89 @@ def render(
 ) -> str:
     """*collected* as Markdown without its heading, in at most *budget* tokens, reckoned line by line.
 
-    The oldest lines of the longest list are left out first, and their number stands in their place. Where the worker
-    stood is never left out. *show* is the command that prints a kept result, as the worker's own shell can call it.
+    The oldest lines of the longest list are left out first, of files and commands those that only looked before all
+    others, and their number stands in their place. Where the worker stood is never left out. *show* is the command that
+    prints a kept result, as the worker's own shell can call it.
     """
+    return _rendered(collected, budget, count, show, {})
+
+
+def shortened(text: str, budget: int, count: Callable[[str], int]) -> str:
+    """The text of a rendered part in at most *budget* tokens; where it has more, what only looked goes first and whole.
+
+    A text that is none comes back empty.
+    """
+    document = f"\n{HEADING}\n\n{text}\n"
+    collected = read_collected(document)
+    if collected is None:
+        return ""
+    kept = collected.model_copy(
+        update={
+            "files": tuple(file for file in collected.files if not file.is_lesser),
+            "commands": tuple(command for command in collected.commands if not command.is_lesser),
+        }
+    )
+    gone = _left_out(text)
+    for name in ("files", "commands"):
+        less = len(getattr(collected, name)) - len(getattr(kept, name))
+        gone[name] = gone.get(name, 0) + less
+    return _rendered(kept, budget, count, "afresh artifact show", gone)
+
+
+def _rendered(
+    collected: Collected, budget: int, count: Callable[[str], int], show: str, gone: Mapping[str, int]
+) -> str:
+    """*gone* are how many lines of each list were left out before."""
     lists = _lists(collected)
     head = [_OPENING.format(at=_stamp(collected.at)), "", "### Where it stood", *_where(collected)]
     titles = {name: _TITLES[name].format(show=show) for name in lists}
-    dropped = dict.fromkeys(lists, 0)
+    places = {name: list(range(len(lines))) for name, lines in lists.items()}
+    places |= {name: going_first(listed) for name, listed in _graded(collected).items() if listed}
+    dropped: dict[str, set[int]] = {name: set() for name in lists}
     sizes = {name: [count(line) + 1 for line in lines] for name, lines in lists.items()}
+    notes = sum(8 for name in lists if gone.get(name))  # the lines that say so
     spent = count("\n".join(head)) + sum(map(sum, sizes.values())) + sum(count(title) + 4 for title in titles.values())
-    while spent > budget and any(sizes.values()):
-        longest = max(sizes, key=lambda name: sum(sizes[name]) / _WEIGHT.get(name, 1))
-        spent -= sizes[longest].pop(0)
-        spent += 0 if dropped[longest] else 8  # the line that says so
-        dropped[longest] += 1
+    left = {name: sum(each) for name, each in sizes.items()}
+    spent += notes
+    while spent > budget and any(left.values()):
+        longest = max(left, key=lambda name: left[name] / _WEIGHT.get(name, 1))
+        place = places[longest].pop(0)
+        spent += 0 if dropped[longest] or gone.get(longest) else 8
+        spent -= sizes[longest][place]
+        left[longest] -= sizes[longest][place]
+        dropped[longest].add(place)
     parts = ["\n".join(head)]
     for name, lines in lists.items():
-        gone = dropped[name]
-        note = [f"- ({gone} older one{'' if gone == 1 else 's'} left out)"] if gone else []
-        parts.append("\n".join([f"### {titles[name]}", *note, *lines[gone:]]))
+        kept = [line for place, line in enumerate(lines) if place not in dropped[name]]
+        parts.append("\n".join([f"### {titles[name]}", *_note(collected, name, dropped[name], gone), *kept]))
     return "\n\n".join(parts)
+
+
+def _graded(collected: Collected) -> dict[str, tuple[TouchedFile, ...] | tuple[Command, ...]]:
+    return {"files": collected.files, "commands": collected.commands}
+
+
+def _note(collected: Collected, name: str, dropped: set[int], gone: Mapping[str, int]) -> list[str]:
+    number = len(dropped) + gone.get(name, 0)
+    if not number:
+        return []
+    graded = _graded(collected).get(name, ())
+    if gone.get(name) or any(graded[place].is_lesser for place in dropped if graded):
+        return [f"- ({number} left out, first those that only looked)"]
+    return [f"- ({number} older one{'' if number == 1 else 's'} left out)"]
+
+
+def _left_out(text: str) -> dict[str, int]:
+    """How many lines each list of a rendered part says that it lacks."""
+    by_title = {title.partition(":")[0]: name for name, title in _TITLES.items()}
+    found: dict[str, int] = {}
+    name = ""
+    for line in text.splitlines():
+        if line.startswith("### "):
+            name = by_title.get(line[4:].partition(":")[0], "")
+        elif match := _LEFT_OUT.fullmatch(line):
+            found[name] = int(match[1])
+    return found
 
 
 def read_collected(document: str) -> Collected | None:

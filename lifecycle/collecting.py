@@ -7,7 +7,17 @@ from pathlib import Path
 
 from lifecycle.artifacts import prune, referenced
 from lifecycle.collect_settings import CollectSettings
-from lifecycle.collected import BackgroundProcess, Collected, Command, KeptResult, OpenCall, ToDo, TouchedFile, WorkTree
+from lifecycle.collected import (
+    BackgroundProcess,
+    Collected,
+    Command,
+    KeptResult,
+    OpenCall,
+    ToDo,
+    TouchedFile,
+    WorkTree,
+    newest,
+)
 from lifecycle.errors import ContextUnreadable, GitRefused, LifecycleError
 from lifecycle.host import Host
 from lifecycle.offload import keep_results
@@ -26,7 +36,9 @@ MOST_TODOS = 60
 MOST_OPEN_CALLS = 30
 MOST_PROCESSES = 30
 MOST_SESSIONS = 20
-"""The newest of each are kept: more than a handoff shows, and little enough for a row of the ledger."""
+"""The newest of each are kept: more than a handoff shows, and little enough for a row of the ledger. Files that were
+only read, and commands that only look, go first.
+"""
 
 LONGEST = 400
 """Characters of one command, path or entry."""
@@ -54,8 +66,8 @@ def from_trail(trail: Trail, *, at: datetime, draft: str = "") -> Collected:
     """What the transcript alone tells, bounded and redacted; *draft* is the handoff's own, which is no work. Pure."""
     return Collected(
         at=at.replace(microsecond=0),
-        files=tuple(map(_file, [file for file in trail.files if file.path != draft][-MOST_FILES:])),
-        commands=tuple(map(_command, _distinct(trail.commands)[-MOST_COMMANDS:])),
+        files=tuple(map(_file, newest([file for file in trail.files if file.path != draft], MOST_FILES))),
+        commands=tuple(map(_command, newest(_distinct(trail.commands), MOST_COMMANDS))),
         todos=tuple(ToDo(text=_line(todo.text), status=todo.status) for todo in trail.todos[:MOST_TODOS]),
         interrupted=tuple(map(_open_call, trail.interrupted[-MOST_OPEN_CALLS:])),
         sessions=trail.sessions[-MOST_SESSIONS:],

@@ -5,41 +5,16 @@ A file that exists may be twenty minutes older than the work it stands for (marv
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from lifecycle.conversation import Conversation, Entry, arguments_of
+from lifecycle.looking import LOOKING_TOOLS, only_looks
 from lifecycle.transcript import ToolCall
 
 CLOCKS = timedelta(seconds=2)
 """A file's time and a row's may differ by so much although nothing came between."""
-
-_LOOKING = frozenset(
-    {
-        "browser_snapshot",
-        "clarify",
-        "list_directory",
-        "list_files",
-        "memory",
-        "read_file",
-        "search_files",
-        "session_search",
-        "skill_view",
-        "skills_list",
-        "todo",
-        "vision_analyze",
-        "web_extract",
-        "web_search",
-    }
-)
-"""Tools that change nothing which a handoff tells of."""
-
-_LOOKS = re.compile(
-    r"\s*(?:cat|date|df|du|file|find|git (?:status|diff|log|show|branch|rev-parse)|grep|head|ls|ps"
-    r"|pwd|rg|sha256sum|stat|tail|test|wc|which)\b[^;&|<>`$]*"
-)
 
 
 def work_after(
@@ -62,7 +37,7 @@ def _is_after(entry: Entry, naming: int | None, written_at: datetime) -> bool:
 
 
 def _is_work(call: ToolCall, folders: Sequence[str]) -> bool:
-    if call.name in _LOOKING or any(folder in call.arguments for folder in folders):
+    if call.name in LOOKING_TOOLS or any(folder in call.arguments for folder in folders):
         return False
     command = arguments_of(call).get("command")
-    return not (isinstance(command, str) and _LOOKS.fullmatch(command))
+    return not (isinstance(command, str) and only_looks(command))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 
+from lifecycle.collected_text import HEADING, shortened
 from lifecycle.draft import MACHINE_PART, sections_of
 from lifecycle.fitting import fitted, last_that_fit
 from lifecycle.foreign_text import unfenced
 from lifecycle.sharing import shared
 from lifecycle.tokens import TokenCounter
+
+COLLECTED = HEADING.removeprefix("## ")
+TRANSCRIPT = "From the transcript (added by Afresh)"
 
 WEIGHTS = {
     "Current state": 3.0,
@@ -16,8 +20,7 @@ WEIGHTS = {
     "Next exact action": 3.0,
     "Interrupted by a reboot": 4.0,
     "Identifiers (added by Afresh)": 3.0,
-    "Collected by Afresh": 3.0,
-    "From the transcript (added by Afresh)": 2.0,
+    COLLECTED: 8.0,
     "Completed": 2.0,
     "Blockers": 2.0,
     "Files touched": 2.0,
@@ -26,13 +29,13 @@ WEIGHTS = {
     "Commands run": 1.0,
     "Checkpoint": 1.0,
 }
-"""What a section weighs where not all of them fit; others weigh 1."""
+"""What a section weighs where not all of them fit; others weigh 1, and the transcript has what is left over."""
 
 _ELSEWHERE = {"Mission and rules (added by Afresh)"}
 _HEADING = re.compile(r"## ([^\n]+)")
 _HANDLE = re.compile(r"^(?:.*\[\[OFFLOAD: [^\]\n]{1,300}\]\].*|### Large results, kept.*)$", re.MULTILINE)
 _LISTED = 0.6
-"""A section with so many list items among its lines is cut at its older end."""
+"""A section with so many items or quoted lines among its lines is cut at its older end."""
 
 
 def parts_of(body: str) -> dict[str, str]:
@@ -50,11 +53,16 @@ def parts_of(body: str) -> dict[str, str]:
 def cut_handoff(parts: dict[str, str], tokens: int, count: TokenCounter) -> str:
     """As much of the *parts* as fits into *tokens*, each under its title and with a note of what is left out."""
     needs = {name: count(f"### {name}\n{text}\n\n") + 2 for name, text in parts.items()}
-    grants = shared(needs, WEIGHTS, tokens)
+    if sum(needs.values()) > tokens and COLLECTED in parts:
+        parts = {**parts, COLLECTED: shortened(parts[COLLECTED], needs[COLLECTED], count) or parts[COLLECTED]}
+        needs[COLLECTED] = count(f"### {COLLECTED}\n{parts[COLLECTED]}\n\n") + 2
+    grants = shared({name: need for name, need in needs.items() if name != TRANSCRIPT}, WEIGHTS, tokens)
+    # The rows of a session have what its worker's words and the machine leave over.
+    grants[TRANSCRIPT] = max(0, min(needs.get(TRANSCRIPT, 0), tokens - sum(grants.values())))
     kept = []
     for name, text in parts.items():
         room = grants[name] - count(f"### {name}\n\n") - 2
-        cut = text if grants[name] >= needs[name] else _cut(text, room, count)
+        cut = text if grants[name] >= needs[name] else _cut(name, text, room, count)
         if cut.strip():
             kept.append(f"### {name}\n{cut}")
     return "\n\n".join(kept)
@@ -66,9 +74,11 @@ def handles_in(body: str) -> list[str]:
     return found if any("[[OFFLOAD" in line for line in found) else []
 
 
-def _cut(text: str, tokens: int, count: TokenCounter) -> str:
+def _cut(name: str, text: str, tokens: int, count: TokenCounter) -> str:
+    if name == COLLECTED and (lists := shortened(text, tokens, count)) and count(lists) <= tokens:
+        return lists
     lines = text.split("\n")
-    items = sum(line.lstrip().startswith(("- ", "* ")) for line in lines)
+    items = sum(line.lstrip().startswith(("- ", "* ", "> ")) for line in lines)
     if items < _LISTED * len(lines):
         return fitted(text, tokens, count, where="; the whole handoff has them")
     note = "[… {} older lines left out; the whole handoff has them …]"

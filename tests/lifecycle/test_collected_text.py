@@ -17,7 +17,7 @@ from lifecycle.collected import (
     TouchedFile,
     WorkTree,
 )
-from lifecycle.collected_text import HEADING, read_collected, render
+from lifecycle.collected_text import HEADING, read_collected, render, shortened
 from lifecycle.handoff import Handoff, compose, read_handoff
 from lifecycle.prompts import one_line
 from lifecycle.tokens import counter
@@ -131,6 +131,46 @@ def test_the_oldest_lines_of_the_longest_lists_are_left_out_and_their_number_is_
     assert kept.commands == many(300).commands[-len(kept.commands) :]
     assert f"- ({300 - len(kept.files)} older ones left out)" in text
     assert (kept.interrupted, kept.todos, kept.git) == (everything().interrupted, everything().todos, everything().git)
+
+
+def mixed(number: int) -> Collected:
+    """One file in ten was written, one command in ten does something."""
+    found = many(number)
+    return found.model_copy(
+        update={
+            "files": tuple(
+                file.model_copy(update={"acts": ("written",) if at % 10 == 0 else ("read",)})
+                for at, file in enumerate(found.files)
+            ),
+            "commands": tuple(
+                command if at % 10 == 0 else command.model_copy(update={"command": f"cat rows_{at}.txt | head -3"})
+                for at, command in enumerate(found.commands)
+            ),
+        }
+    )
+
+
+def test_what_only_looked_is_left_out_before_what_did_something() -> None:
+    text = render(mixed(300), budget=3_500, count=COUNT)
+    kept = read_collected(f"\n{HEADING}\n{text}")
+    assert kept is not None
+    assert [file for file in kept.files if "written" in file.acts] == list(mixed(300).files[::10])
+    assert [command for command in kept.commands if "pytest" in command.command] == list(mixed(300).commands[::10])
+    assert kept.files == tuple(sorted(kept.files, key=lambda file: file.last)), "in their order"
+    assert f"- ({300 - len(kept.files)} left out, first those that only looked)" in text
+
+
+def test_a_part_that_is_shortened_further_counts_on_and_keeps_what_can_hurt() -> None:
+    once = render(mixed(300), budget=3_500, count=COUNT)
+    twice = shortened(once, 1_200, COUNT)
+    kept = read_collected(f"\n{HEADING}\n{twice}")
+    assert kept is not None
+    assert COUNT(twice) <= 1_200
+    assert (kept.interrupted, kept.todos, kept.git) == (everything().interrupted, everything().todos, everything().git)
+    assert not any(file.is_lesser for file in kept.files)
+    assert kept.files == mixed(300).files[::10][-len(kept.files) :]
+    assert f"- ({300 - len(kept.files)} left out, first those that only looked)" in twice
+    assert shortened("no part of ours", 1_200, COUNT) == ""
 
 
 @given(st.integers(0, 60), st.integers(500, 4_000))

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from lifecycle.budgets import PackSettings
 from lifecycle.checkpoint import Checkpoint, State
+from lifecycle.collected import Collected, OpenCall, TouchedFile
+from lifecycle.collected_text import render
 from lifecycle.draft import HANDOFF_SECTIONS
 from lifecycle.fitting import default_counter, fitted, last_that_fit
 from lifecycle.handoff import Handoff, compose, read_handoff
 from lifecycle.orders import Orders
 from lifecycle.pack import FRAME, HANDOFF, HITS, NEXT, ORDERS, Hit, Pack, PackMaterial, build
-from lifecycle.pack_handoff import parts_of
+from lifecycle.pack_handoff import COLLECTED, TRANSCRIPT, cut_handoff, parts_of
 from lifecycle.resumption import LAST_WORDS, Resumption
 from lifecycle.rules import Rule
 from lifecycle.sharing import shared
@@ -200,3 +202,27 @@ def test_shares_never_exceed_need_or_total_and_waste_nothing(needs: dict[str, in
 def test_a_text_that_is_no_handoff_still_crosses() -> None:
     assert parts_of("just words") == {"Current state": "just words"}
     assert "just words" in build(material(handoff="just words")).text
+
+
+def test_rows_of_the_session_have_what_the_workers_words_leave_over() -> None:
+    rows = "\n".join(f"> request {number}: the pears of drawer {number}" for number in range(400))
+    parts = {"Completed": "word " * 1_000, TRANSCRIPT: rows}
+    text = cut_handoff(parts, 2_000, COUNT)
+    assert "word " * 999 in text, "not a word less"
+    assert "> request 399:" in text
+    assert "> request 0:" not in text, "the oldest go first"
+    assert COUNT(text) <= 2_000
+    assert TRANSCRIPT not in cut_handoff(parts, 1_010, COUNT)
+
+
+def test_of_what_was_collected_the_looks_go_first_and_the_open_calls_last() -> None:
+    files = tuple(
+        TouchedFile(path=f"/repo/src/{number}.py", acts=("read",) if number % 2 else ("written",), last=NOW)
+        for number in range(120)
+    )
+    opened = OpenCall(tool="terminal", told="make deploy", at=NOW)
+    part = render(Collected(at=NOW, files=files, interrupted=(opened,)), budget=10**6, count=COUNT)
+    text = cut_handoff({"Completed": "word " * 3_000, COLLECTED: part}, 4_000, COUNT)
+    assert "terminal: make deploy" in text
+    assert all((f"/repo/src/{number}.py" in text) is (number % 2 == 0) for number in range(120))
+    assert "left out, first those that only looked" in text
