@@ -20,7 +20,7 @@ from lifecycle.pack import Hit, Pack, PackMaterial, build
 from lifecycle.proofs import Quality, SavedHandoff
 from lifecycle.resumption import resumption_of
 from lifecycle.rules import rules_in
-from lifecycle.synthesis import Synthesis, collect
+from lifecycle.synthesis import Synthesis, as_supplement, collect
 from lifecycle.value import Value
 
 COLLECTED_TOKENS = 1_500
@@ -56,7 +56,7 @@ class Sources(Value):
 class Crossing(Value):
     """*refused* says why the worker's answer was not taken, so that the transcript stands in for it.
 
-    *complaints* are what one corrective request would have said.
+    *complaints* are what one corrective request would have said; the document is the one without an answer to it.
     """
 
     quality: Quality
@@ -80,7 +80,9 @@ def cross(
     """The document and the pack that a new session would get, and what the gate says of the worker's words."""
     count = count or default_counter()
     judged, refused = _judged(sources, count)
-    made = _synthesized(sources, synthesis, count) if judged is None else None
+    complaints = judged.gate.complaints if judged is not None else ()
+    from_rows = _synthesized(sources, synthesis, count)
+    made = from_rows if judged is None else None
     draft = sources.draft if judged is not None else None
     quality = Quality.SYNTHESIZED if made is not None else Quality.WRITTEN if draft is not None else Quality.CHECKPOINT
     checkpoint = judged.checkpoint if judged is not None else made.checkpoint if made is not None else None
@@ -103,6 +105,8 @@ def cross(
             orders=rendered(orders, claimed),
             identifiers=judged.wanted if judged is not None else made.wanted if made is not None else (),
             supplement=render(sources.collected, budget=collected_tokens, count=count) if sources.collected else "",
+            transcript=as_supplement(from_rows.document) if judged is not None else "",
+            notes=complaints,
         )
     )
     action = checkpoint.next_action if checkpoint is not None else ""
@@ -141,7 +145,7 @@ def cross(
     return Crossing(
         quality=quality,
         refused=refused,
-        complaints=judged.gate.complaints if judged is not None else (),
+        complaints=complaints,
         lost=tuple(one.text for one in judged.gate.lost) if judged is not None else (),
         asks_human=asks,
         dropped=made.dropped if made is not None else "",

@@ -14,15 +14,18 @@ from lifecycle.redaction import redact
 from lifecycle.tokens import TokenCounter
 from lifecycle.transcript import ToolCall
 
-LAST_REQUESTS = 5
+LAST_REQUESTS = 40
 LAST_CALLS = 25
 LAST_FILES = 50
-LAST_MESSAGES = 8
+LAST_MESSAGES = 40
 LAST_FAILURES = 3
 LAST_TODOS = 20
 SHORT = 300
 QUOTED_HEAD, QUOTED_TAIL = 900, 350
-"""Characters kept of the two ends of a longer request: with the last messages they fit into a section."""
+"""Characters kept of the two ends of a longer request."""
+
+REQUESTS, MESSAGES = 5_500, 3_500
+"""Characters of all requests but the last and of all messages: with these they fit into a section."""
 
 MESSAGE_HEAD, MESSAGE_TAIL = 350, 150
 NOT_STATED = "not stated by the worker"
@@ -112,8 +115,11 @@ def pieces_of(found: Conversation, *, tokens: int, count: TokenCounter) -> Piece
     calls = [entry for entry in found.entries if entry.call is not None]
     pieces = [
         *([Piece(0, "summary", quoted(found.summary, part, count))] if found.summary else []),
-        *(Piece(entry.row, "request", quoted(entry.text, part, count)) for entry in asked[-LAST_REQUESTS:-1]),
-        *_messages(found, part, count),
+        *_newest(
+            [Piece(entry.row, "request", quoted(entry.text, part, count)) for entry in asked[-LAST_REQUESTS:-1]],
+            REQUESTS,
+        ),
+        *_newest(_messages(found, part, count), MESSAGES),
         *_failures(calls),
         *_commands(calls),
         *_files(calls),
@@ -146,6 +152,17 @@ def _messages(found: Conversation, part: int, count: TokenCounter) -> list[Piece
     said = [entry for entry in found.entries if entry.role == "assistant"]
     texts = ((entry.row, bounded(entry.text, MESSAGE_HEAD, MESSAGE_TAIL)) for entry in said[-LAST_MESSAGES - 1 : -1])
     return [Piece(row, "message", quoted(text, part, count)) for row, text in texts]
+
+
+def _newest(pieces: list[Piece], characters: int) -> list[Piece]:
+    """As many of the last ones as have together no more than so many characters."""
+    kept: list[Piece] = []
+    for piece in reversed(pieces):
+        characters -= len(piece.text) + 2
+        if characters < 0:
+            break
+        kept.append(piece)
+    return kept[::-1]
 
 
 def _failures(calls: list[Entry]) -> list[Piece]:

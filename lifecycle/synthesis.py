@@ -5,7 +5,7 @@ from __future__ import annotations
 from lifecycle.budgets import SynthesisSettings
 from lifecycle.checkpoint import Checkpoint, State
 from lifecycle.conversation import Conversation
-from lifecycle.errors import ContextUnreadable
+from lifecycle.draft import sections_of
 from lifecycle.fitting import default_counter
 from lifecycle.gate import asks_somebody
 from lifecycle.host import Host
@@ -24,12 +24,16 @@ __all__ = [
     "NEXT_ACTION",
     "NOT_STATED",
     "Synthesis",
+    "as_supplement",
     "collect",
     "synthesize",
 ]
 
 NEXT_ACTION = "Re-ground yourself from this document and the files it names, then wait for orders."
 BANNER = "Collected by Afresh from the transcript; the worker did not write this."
+_SUPPLEMENTING = ("Current state", "In progress", "Blockers", "Resume prompt")
+"""Files and commands are collected beside it, and the objective is among the orders."""
+
 IN_CHECKPOINT = 10
 """Files and commands that the checkpoint names; the sections have them all."""
 
@@ -112,14 +116,22 @@ def collect(
     )
 
 
-def supplement(host: Host, worker: Worker, renewal: Renewal) -> str:
-    """What the transcript tells beside the words of a worker whose handoff says too little; empty if unreadable."""
-    try:
-        parsed = synthesize(host, worker, renewal)
-    except ContextUnreadable:
-        return ""
-    lines = (parsed.draft_text or "").split("\n")[1:]
-    return "\n".join(f"### From the transcript: {line[3:]}" if line.startswith("## ") else line for line in lines)
+def supplement(
+    found: Conversation, settings: SynthesisSettings, *, before_row: int, count: TokenCounter | None = None
+) -> str:
+    """What the rows before our request tell beside the words of the worker: it may have left something out."""
+    entries = tuple(entry for entry in found.entries if entry.row < before_row)
+    earlier = found.model_copy(update={"entries": entries})
+    made = collect(earlier, worker_id="", mission_id=None, renewal_id="", settings=settings, count=count)
+    return as_supplement(made.document)
+
+
+def as_supplement(document: str) -> str:
+    """The sections of a synthesized *document* that nothing else of a handoff has, a level lower."""
+    kept = [(name, sections_of(document).get(name, "")) for name in _SUPPLEMENTING]
+    return "\n\n".join(
+        f"### From the transcript: {name}\n{text}" for name, text in kept if text not in ("", NOT_STATED)
+    )
 
 
 def _sections(pieces: Pieces) -> dict[str, str]:
@@ -127,9 +139,9 @@ def _sections(pieces: Pieces) -> dict[str, str]:
     unknown = [f"{told} — no result was written: its effect is unknown, verify first" for told in pieces.open_calls]
     todos = [f"to do ({todo.status}): {todo.content}" for todo in pieces.todos]
     parts = (
+        ("What the worker said, newest last:", pieces.messages),
         ("The last requests, newest last:", pieces.requests or NOT_STATED),
         ("The worker's last words:", pieces.last_words or NOT_STATED),
-        ("What it said before, newest last:", pieces.messages),
     )
     return {
         "Current state": "\n\n".join(filter(None, (BANNER, pieces.told_dropped, kept))),

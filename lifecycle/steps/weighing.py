@@ -25,7 +25,7 @@ from lifecycle.worker import Worker
 def weighed(
     host: Host, worker: Worker, renewal: Renewal, reply: Reply, asked: HandoffRequest, *, is_last_try: bool
 ) -> ParsedHandoff:
-    """The handoff, if the gate takes it. What it still complains of at the last try is supplemented by the machine.
+    """The handoff, if the gate takes it, with what the rows tell beside it: nobody remembers everything.
 
     Raises:
         CheckpointRefused: it is refused, or, before the last try, says too little.
@@ -53,7 +53,7 @@ def weighed(
         asks_human=found.gate.asks_human,
         worked=_has_worked(host, worker, material),
         identifiers=found.wanted,
-        supplement=supplement(host, worker, renewal) if complaints else "",
+        supplement=supplement(material.conversation, host.settings.synthesis, before_row=asked.row.row_id),
     )
 
 
