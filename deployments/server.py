@@ -12,14 +12,15 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
 from deployments.address import USER, access_environment, check_bind, local_url
 from deployments.output import tell
 from deployments.prefect_environment import client_environment, server_environment
-from lifecycle.errors import LifecycleError, Misuse
+from lifecycle.errors import ConfigurationError, LifecycleError, Misuse, RenewalInProgress
+from lifecycle.lock import held
 from lifecycle.processes import ProcessId, ask_to_exit, end, identity_of, is_alive, tree_of
 from lifecycle.settings import ServerSettings, Settings
 from lifecycle.value import Value
@@ -167,6 +168,46 @@ def stop(process: subprocess.Popen[bytes]) -> None:
             continue
         break
     process.wait()
+
+
+@contextmanager
+def served_alone(settings: Settings) -> Iterator[None]:
+    """Let no second `afresh serve` begin on this home while the block lasts; what a dead one left is ended first.
+
+    Raises:
+        Misuse: this home is served already.
+        ConfigurationError: it cannot be written.
+    """
+    with ExitStack() as lock:
+        try:
+            settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock.enter_context(held(settings.home / "locks" / "serve.lock"))
+        except RenewalInProgress as error:
+            running = recorded(settings)
+            where = f"at {running.url}" if running else "by one that is just starting"
+            msg = f"this home is served already {where} ({settings.home})"
+            raise Misuse(msg) from error
+        except OSError as error:
+            msg = f"{settings.home}: no folder for Afresh's state: {error.strerror}; set AFRESH_HOME to one"
+            raise ConfigurationError(msg) from error
+        end_orphan(settings)
+        yield
+
+
+def check_port(settings: Settings) -> None:
+    """Find a port that is taken before a server is started: whoever has it could answer in our server's stead.
+
+    Raises:
+        Misuse
+    """
+    host, port = settings.server.host, settings.server.port
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            msg = f"{settings.path or 'the default'}: server.port {port} on {host}: {error.strerror}; choose another"
+            raise Misuse(msg) from error
 
 
 def end_orphan(settings: Settings) -> None:

@@ -32,14 +32,22 @@ def serve() -> int:
 
     Renewals also come from the form of the deployment `renew`, from the page and over HTTP.
     """
-    from deployments.address import check_bind, password_of
-    from deployments.server import end_orphan, recorded_as, started
-    from deployments.watching import watched
+    from deployments.address import check_bind
+    from deployments.server import served_alone
     from lifecycle.settings import load_settings
 
     settings = load_settings()
     check_bind(settings)
-    end_orphan(settings)
+    with served_alone(settings):
+        return _serve(settings)
+
+
+def _serve(settings: Settings) -> int:
+    from deployments.address import password_of
+    from deployments.server import check_port, recorded_as, started
+    from deployments.watching import watched
+
+    check_port(settings)
     if settings.http.enabled:
         from deployments.http.service import check
 
@@ -110,13 +118,14 @@ def server() -> NoReturn:
     """
     from deployments.address import check_bind, local_url, password_of
     from deployments.prefect_environment import server_environment
-    from deployments.server import Running, end_orphan, record
+    from deployments.server import Running, check_port, record, served_alone
     from lifecycle.processes import identity_of
     from lifecycle.settings import load_settings
 
     settings = load_settings()
     check_bind(settings)
-    end_orphan(settings)
+    with served_alone(settings):
+        check_port(settings)
     port, password, me = settings.server.port, password_of(settings), identity_of(os.getpid())
     (settings.home / "prefect").mkdir(parents=True, exist_ok=True, mode=0o700)
     settings.home.chmod(0o700)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -16,7 +17,7 @@ import pytest
 
 from deployments.address import access_environment, password_of
 from deployments.prefect_environment import server_environment
-from deployments.server import Running, server_for
+from deployments.server import Running, served_alone, server_for
 from lifecycle.errors import ConfigurationError
 from lifecycle.settings import Settings, load_settings
 from tests.deployments.conftest import Operator, table
@@ -36,6 +37,19 @@ def test_every_address_needs_a_name_under_which_others_find_it(afresh: Operator,
     secret.chmod(0o600)
     afresh.configure(table("server", {"host": "0.0.0.0", "password_file": str(secret)}))  # noqa: S104 - refused
     assert "set server.url" in afresh.process("server").refusal
+
+
+def test_of_two_that_begin_to_serve_a_home_at_once_the_second_is_refused(afresh: Operator) -> None:
+    with served_alone(load_settings()):
+        for command in ("serve", "server"):
+            assert "this home is served already" in afresh.process(command).refusal
+
+
+def test_a_port_that_another_server_has_is_named_before_it_can_answer_for_ours(afresh: Operator) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        afresh.configure(table("server", {"port": other.getsockname()[1]}))
+        for command in ("serve", "server"):
+            assert "server.port" in afresh.process(command).refusal
 
 
 @pytest.mark.parametrize(("mode", "text"), [(0o644, "a-word"), (0o600, ""), (0o600, "two words")])
