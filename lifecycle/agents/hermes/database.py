@@ -7,12 +7,17 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from stat import S_ISDIR
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from lifecycle.errors import ContextUnreadable
 
 BUSY_SECONDS = 1.0
 """How long a reader waits for a lock. A locked database is an unknown reading, and the next poll asks again."""
+
+Seconds = Annotated[float, Field(ge=0, lt=253_402_300_800)]
+"""Seconds since the epoch, up to the last year that a date can name."""
 
 _MEANINGS = {
     sqlite3.SQLITE_BUSY: f"is locked by another program (waited {BUSY_SECONDS:g} s)",
@@ -65,7 +70,8 @@ def open_state(profile: Path, worker_id: str) -> Iterator[State | None]:
     -wal, the look holds the agent's writes back.
 
     Raises:
-        ContextUnreadable: with the path and what is wrong with it, also for SQLite errors inside the body.
+        ContextUnreadable: with the path and what is wrong with it, also for SQLite errors inside the body, and for
+            values there that no time, number or text can be made of.
     """
     path = profile / "state.db"
     inode = _inode(profile, path, worker_id)
@@ -85,6 +91,10 @@ def open_state(profile: Path, worker_id: str) -> Iterator[State | None]:
         # The low byte is the kind, the rest is detail. Errors of the module itself carry no code.
         kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
         raise _unreadable(path, worker_id, f"{_MEANINGS.get(kind, 'cannot be read')} ({error})") from error
+    except (ValueError, TypeError, OverflowError, OSError) as error:
+        # SQLite holds any value in any column; of a time too large some platforms say OSError.
+        said = str(error).partition("\n")[0]
+        raise _unreadable(path, worker_id, f"holds what the agent does not write ({said})") from error
 
 
 def _inode(profile: Path, path: Path, worker_id: str) -> int | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from lifecycle.agents.hermes.database import State
+from lifecycle.agents.hermes.database import Seconds, State
+from lifecycle.conversation import encodable
 from lifecycle.value import Value
 
 JSON_PREFIX = "\0json:"
@@ -38,7 +39,7 @@ class Message(Value):
     session_id: str
     role: str
     text: str
-    at: float
+    at: Seconds
     finish_reason: str | None = None
     calls_tools: bool = False
     live: bool = True
@@ -159,4 +160,4 @@ def _words(part: object) -> str:
     if isinstance(part, str):
         return part
     text = part.get("text") if isinstance(part, dict) else None
-    return text if isinstance(text, str) else ""
+    return encodable(text) if isinstance(text, str) else ""

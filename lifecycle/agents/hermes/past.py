@@ -59,11 +59,12 @@ def past_messages(profile: Path, worker_id: str, session: PastSession, *, after_
             f"WHERE messages.session_id = ? AND messages.id > ? AND ({past}) "
             f"ORDER BY messages.id LIMIT {BATCH}"
         )
-        rows = list(state.rows(sql, session.session_id, after_row))
-    return tuple(
-        PastMessage(row_id=row_id, role=role, at=datetime.fromtimestamp(at or 0, UTC), text=_text(role, content, calls))
-        for row_id, role, at, content, calls in rows
-    )
+        return tuple(
+            PastMessage(
+                row_id=row_id, role=role, at=datetime.fromtimestamp(at or 0, UTC), text=_text(role, content, calls)
+            )
+            for row_id, role, at, content, calls in list(state.rows(sql, session.session_id, after_row))
+        )
 
 
 def _past(state: State, session: Session, current: Session | None) -> PastSession:

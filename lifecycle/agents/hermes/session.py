@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from lifecycle.agents.hermes.database import State
+from lifecycle.agents.hermes.database import Seconds, State
 from lifecycle.agents.hermes.message import live_condition
 from lifecycle.billed import Billed
 from lifecycle.value import Value
@@ -22,7 +22,7 @@ class Session(Value):
     session_id: str
     source: str
     parent: str | None
-    started_at: float
+    started_at: Seconds
     ended_at: float | None
     end_reason: str | None
     model: str | None
@@ -32,7 +32,7 @@ class Session(Value):
     max_tokens: int | None
     is_delegate: bool
     is_branch: bool
-    last_seen: float
+    last_seen: Seconds
     newest_row: int
 
     @property

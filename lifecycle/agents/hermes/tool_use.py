@@ -7,6 +7,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
+from lifecycle.agents.hermes.database import Seconds
 from lifecycle.collected import Act, Command, OpenCall, ToDo
 from lifecycle.prompts import one_line
 from lifecycle.trail import LargeResult
@@ -27,7 +28,7 @@ class ToolUse(Value):
     call_id: str
     tool: str
     arguments: str
-    at: float
+    at: Seconds
     outcome: str | None = None
 
     @property

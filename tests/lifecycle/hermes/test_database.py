@@ -9,12 +9,19 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import pytest
+
+from lifecycle.agents.hermes.conversation import conversation
 from lifecycle.agents.hermes.database import BUSY_SECONDS
+from lifecycle.agents.hermes.past import past_sessions
 from lifecycle.agents.hermes.reading import ContextReader
+from lifecycle.agents.hermes.trail import trail
 from lifecycle.agents.hermes.transcript import newest_row
 from lifecycle.agents.hermes.turn import turn
+from lifecycle.errors import ContextUnreadable
 from lifecycle.policy import Policy
 from lifecycle.reading import ContextState
+from lifecycle.trail import LargeRule
 from tests.lifecycle.hermes.hermes_profile import NOW, Profile, copied, read
 
 LOCKER = """
@@ -149,3 +156,30 @@ def _is_ours(link: Path, profile: Path) -> bool:
         return str(link.readlink()).startswith(str(profile))
     except OSError:
         return False
+
+
+@pytest.mark.parametrize("at", [1.7e12, 1.7e18, float("inf"), "soon", b"\xff"])
+def test_rows_with_a_time_that_is_none_are_unreadable_and_break_no_sweep(tmp_path: Path, at: object) -> None:
+    """A row that another program wrote, in milliseconds or worse: the worker is unknown, the others are looked at."""
+    profile = Profile(tmp_path)
+    profile.session()
+    profile.say("user", "count the plums", 1)
+    row = profile.say("assistant", "seven", 2)
+    profile.run("UPDATE messages SET timestamp = ? WHERE id = ?", at, row)
+    assert read(tmp_path).state(Policy()) is ContextState.UNKNOWN
+    looks: tuple[Callable[[], object], ...] = (
+        lambda: turn(tmp_path, "swarm1", since=None, now=NOW),
+        lambda: conversation(tmp_path, "swarm1", since=None),
+        lambda: trail(tmp_path, "swarm1", session_id=None, since=None, large=LargeRule(over=9, most=9)),
+        lambda: past_sessions(tmp_path, "swarm1"),
+    )
+    for look in looks:
+        with pytest.raises(ContextUnreadable, match=r"state\.db holds what the agent does not write"):
+            look()
+
+
+def test_half_a_surrogate_pair_in_a_message_of_several_parts_can_be_kept(tmp_path: Path) -> None:
+    profile = Profile(tmp_path)
+    profile.session()
+    profile.say("user", '\0json:[{"type": "text", "text": "count \\ud83d plums"}]', 1)
+    assert conversation(tmp_path, "swarm1", since=None).model_dump_json()
