@@ -73,8 +73,8 @@ def weigh(
     count = count or _counter()
     sections = sections_of(draft) if draft else {}
     missing = tuple(name for name in HANDOFF_SECTIONS if not _is_filled(name, sections, checkpoint))
-    figure = count(prose(sections))
-    before = count(prose(sections_of(previous))) if previous and same_mission else 0
+    earlier = sections_of(previous) if previous and same_mission else {}
+    figure, before = count(prose(sections)), count(prose(earlier))
     wanted = tuple(wanted)
     lost = lost_from("\n".join((draft or "", *(_words_of(checkpoint)))), wanted)
     complaints = []
@@ -84,6 +84,8 @@ def weigh(
         complaints.append(f"the document has {figure} tokens of prose; a successor needs at least {THIN_TOKENS}")
     elif figure * THIN_SHARE < before:
         complaints.append(f"the document has {figure:,} tokens of prose; the one before had {before:,}")
+    elif _is_copy(sections, earlier):
+        complaints.append("the document is the one before, word for word; write what is true now")
     if len(lost) > FEW_LOST and len(lost) > MOST_LOST * len(wanted):
         complaints.append(
             f"{len(lost)} of {len(wanted)} paths, ports, URLs, commits and ticket ids used last are missing"
@@ -112,6 +114,12 @@ def prose(sections: Mapping[str, str]) -> str:
         lines = text.split("\n")
         kept += [lines[number] for number, outside in unfenced(lines) if outside and not lines[number].startswith("#")]
     return "\n".join(line for line in kept if line.strip())
+
+
+def _is_copy(sections: Mapping[str, str], earlier: Mapping[str, str]) -> bool:
+    """Whether all sections are those of *earlier*; its next action is the checkpoint's, and tells nothing."""
+    kept = {name: text for name, text in sections.items() if name != "Next exact action"}
+    return bool(kept) and all(earlier.get(name, "").split() == text.split() for name, text in kept.items())
 
 
 def _counter() -> TokenCounter:

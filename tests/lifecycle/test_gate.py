@@ -64,6 +64,14 @@ def test_a_document_under_120_tokens_of_prose_is_thin() -> None:
     assert "119 tokens" in " ".join(found.complaints)
 
 
+def test_the_handoff_before_is_none_of_now() -> None:
+    """A file that is copied is fresh by its date, and by nothing else."""
+    told = " ".join(weighed(GOOD, previous=document(GOOD)).complaints)
+    assert "the one before, word for word" in told
+    assert weighed(GOOD, previous=document(GOOD), same_mission=False).complaints == ()
+    assert weighed({**GOOD, "Completed": "drawer four too"}, previous=document(GOOD)).complaints == ()
+
+
 def test_a_pasted_log_is_no_prose() -> None:
     assert is_thin(weighed({"Commands run": "```\n" + "line of a log\n" * 500 + "```"}))
     assert prose({"Completed": "a\n\n### Head\n```\nb\n```\nc"}) == "a\nc"
