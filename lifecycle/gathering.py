@@ -11,6 +11,7 @@ from lifecycle.foreign_text import bounded
 from lifecycle.mission import Mission
 from lifecycle.orders import LONGEST_REQUEST, SAID, Orders
 from lifecycle.prompts import is_ours
+from lifecycle.redaction import redact
 from lifecycle.rules import MOST, Rule, merged, rules_in
 from lifecycle.worker import Worker
 
@@ -37,7 +38,8 @@ def gather(
     before: Orders | None = None,
 ) -> Orders:
     """The orders of *worker*, each with its source; *before* are those of the generation before, of which only what was
-    said, in the same mission, still counts. A file that cannot be read gives none.
+    said, in the same mission, still counts. A file that cannot be read gives none. The ledger keeps them, so they are
+    redacted.
     """
     carried = before.carried() if before is not None and before.mission_id == mission.mission_id else Orders()
     requests = [entry for entry in conversation.requests if not is_ours(entry.text)]
@@ -45,17 +47,17 @@ def gather(
     files = [folder / name for folder, names in folders for name in names if _is_there(folder / name)]
     # Said before, and said now: a rule that is said again stands where it was said last.
     said = _both_ends(merged(_latest_first(requests), reversed(carried.rules))[::-1])
-    ledger = rules_in(mission.task, "the assignment") if mission.task else ()
+    ledger = _redacted((*mission.rules, *rules_in(mission.task, "the assignment")))
     return Orders(
         mission_id=mission.mission_id,
         assignment_id=mission.assignment_id,
-        title=mission.title or (worker.roster_mission or ""),
+        title=redact(mission.title or (worker.roster_mission or "")),
         state=mission.state,
         assignment_state=mission.assignment_state,
         finished=is_finished(mission),
-        task=mission.task,
+        task=redact(mission.task),
         given="" if mission.task else carried.given or _first(requests),
-        rules=merged(mission.rules, ledger, said, *(_rules_of(path) for path in files)),
+        rules=merged(ledger, said, *(_rules_of(path) for path in files)),
         greenlight=worker.greenlight_required_for,
         read_again=tuple(dict.fromkeys((*map(str, files), *_skills(worker, conversation)))),
     )
@@ -67,14 +69,19 @@ def is_finished(mission: Mission) -> bool:
 
 
 def _first(requests: list[Entry]) -> str:
-    return bounded(requests[0].text.strip(), LONGEST_REQUEST, 500) if requests else ""
+    return bounded(redact(requests[0].text.strip()), LONGEST_REQUEST, 500) if requests else ""
+
+
+def _redacted(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    return tuple(rule.model_copy(update={"text": redact(rule.text)}) for rule in rules)
 
 
 def _latest_first(requests: list[Entry]) -> Iterable[Rule]:
     for entry in reversed(requests):
         text = bounded(entry.text, *LONGEST_SAID)
         plain = "\n".join(line for line in text.split("\n") if not _LOGGED.match(line))
-        yield from reversed(rules_in(plain, f"{SAID} {entry.at:%Y-%m-%d %H:%M} UTC")[:RULES_OF_A_REQUEST])
+        found = rules_in(plain, f"{SAID} {entry.at:%Y-%m-%d %H:%M} UTC")[:RULES_OF_A_REQUEST]
+        yield from reversed(_redacted(found))
 
 
 def _both_ends(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
@@ -96,7 +103,7 @@ def _rules_of(path: Path) -> tuple[Rule, ...]:
             text = file.read(LARGEST_FILE).decode(errors="replace")
     except OSError:
         return ()
-    return rules_in(text, path.name)
+    return _redacted(rules_in(text, path.name))
 
 
 def _skills(worker: Worker, conversation: Conversation) -> list[str]:

@@ -50,6 +50,13 @@ def _redacted(checkpoint: Checkpoint) -> Checkpoint:
 Redacted = Annotated[str, AfterValidator(redact)]
 """Text that the ledger keeps: no secret of a known shape is in it."""
 
+
+def _redacted_each(identifiers: tuple[Identifier, ...]) -> tuple[Identifier, ...]:
+    return tuple(one.model_copy(update={"text": redact(one.text)}) for one in identifiers)
+
+
+RedactedIdentifiers = Annotated[tuple[Identifier, ...], AfterValidator(_redacted_each)]
+
 RedactedCheckpoint = Annotated[Checkpoint, AfterValidator(_redacted)]
 
 
@@ -67,11 +74,11 @@ class ParsedHandoff(Value):
     asks_human: bool = False
     worked: bool = True
     """Whether the session made a tool call of its own, besides writing the handoff."""
-    banner: str = ""
+    banner: Redacted = ""
     """What a reboot left unknown; stands above all sections."""
-    identifiers: tuple[Identifier, ...] = ()
+    identifiers: RedactedIdentifiers = ()
     """Those that the handoff must hold; it is given what it lacks."""
-    supplement: str = ""
+    supplement: Redacted = ""
     """What the transcript tells beside the words of a worker that said too little."""
 
 

@@ -116,3 +116,16 @@ def test_claimed_rules_are_those_that_no_order_holds() -> None:
     claimed = tuple(Rule(text=text, source="handoff") for text in ("never open drawer 9", "Ink only!", "no red ink"))
     assert claimed_by(claimed, orders) == (claimed[2],)
     assert "Claimed" in rendered(orders, claimed[2:])
+
+
+def test_no_secret_of_what_was_ordered_is_kept(worker: Worker, tmp_path: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    (tmp_path / "AGENTS.md").write_text(f"Never push with {secret}.\n")
+    told = conversation(asked(f"Always pull with {secret}."), said("ok"))
+    mission = Mission(
+        mission_id="m-1", title=f"Use {secret}", task=f"Use {secret}.", rules=(Rule(text=secret, source="m"),)
+    )
+    for one in (mission, Mission()):
+        kept = gather(worker, one, told, cwd=tmp_path).model_dump_json()
+        assert secret not in kept
+        assert "Never push with [redacted:github-token]." in kept
