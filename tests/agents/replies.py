@@ -10,18 +10,19 @@ from tests.agents.manners import Manners
 
 FOREVER = 1e9
 STALE_ID = "r-stale000"
-_ORDERS = re.compile(r"\[\[(tokens|slow|dialog)\s*([\d.]*)\]\]")
+_ORDERS = re.compile(r"\[\[(tokens|slow|dialog|saved)\s*([\d.]*)\]\]")
 
 
 @dataclass(frozen=True)
 class Step:
     """One act, *after* seconds.
 
-    `mute` ends a turn without an assistant row, `wake` queues a turn of the agent's own.
+    `mute` ends a turn without an assistant row, `wake` queues a turn of the agent's own, `await` lasts until a handoff
+    was saved in the profile since the turn began.
     """
 
     after: float
-    act: Literal["write", "read", "work", "say", "mute", "wake", "dialog", "die"]
+    act: Literal["write", "read", "work", "say", "mute", "wake", "await", "dialog", "die"]
     text: str = ""
     path: str = ""
 
@@ -51,7 +52,8 @@ def plan(text: str, manners: Manners, *, again: bool) -> list[Step]:
     if "dialog" in orders:
         return [Step(manners.turn_seconds, "dialog"), Step(0, "say", "That was it.")]
     half = orders.get("slow", manners.turn_seconds) / 2
-    return [Step(half, "work"), Step(half, "say", "One more line stands in the ledger.")]
+    first = [Step(0, "await")] if "saved" in orders else []
+    return [*first, Step(half, "work"), Step(half, "say", "One more line stands in the ledger.")]
 
 
 def _handoff(text: str, manners: Manners, again: bool) -> list[Step]:
@@ -66,7 +68,7 @@ def _handoff(text: str, manners: Manners, again: bool) -> list[Step]:
     if manner == "dialog":
         return [Step(span, "dialog"), *good]
     if manner == "works_on":
-        return [*good, Step(0.05, "wake", "[ASYNC DELEGATION BATCH COMPLETE] the result is in")]
+        return [*good, Step(0, "wake", "[ASYNC DELEGATION BATCH COMPLETE] the result is in [[saved]]")]
     if manner == "no_file":
         return [Step(span, "say", block)]
     if manner == "thin":

@@ -23,6 +23,9 @@ from tests.agents.replies import FOREVER, Step, labelled, orders_in, plan
 
 _SLEEPER = ("sleep", "600")
 
+_SAVED_WITHIN = 8.0
+"""Seconds: where nobody saves a handoff, work goes on all the same."""
+
 
 class Agent:
     """One loop over keys, signals and the steps of the running turn. Nothing in it blocks."""
@@ -36,6 +39,7 @@ class Agent:
         self.queue: deque[str] = deque()
         self.steps: deque[Step] = deque()
         self.due = time.monotonic() + (FOREVER if self.manners.never_ready else self.manners.start_delay)
+        self.begun_at = 0.0
         self.prompted: set[tuple[str, str]] = set()
         self.enters = self.pastes = 0
         self.child: subprocess.Popen[bytes] | None = None
@@ -87,6 +91,7 @@ class Agent:
             self._show("ready")
 
     def _begin_turn(self, text: str) -> None:
+        self.begun_at = time.time()
         manners, prompt = self.manners, (text.split(maxsplit=1)[0], labelled(text, "RENEWAL_ID"))
         self.records.user(text)
         self.face.say("─" * 40, f"● {text.splitlines()[0]}", "─" * 40)
@@ -104,6 +109,9 @@ class Agent:
             self._show("dialog")
         elif step.act == "wake":
             self.queue.append(step.text)
+        elif step.act == "await":
+            if not self._has_saved() and time.time() < self.begun_at + _SAVED_WITHIN:
+                self.steps.appendleft(Step(0.05, "await"))
         elif step.act == "mute":
             self.face.say(*failure(self.manners.trouble))
         elif step.act == "say":
@@ -112,6 +120,10 @@ class Agent:
             self.face.say("╭─ ⚕ Hermes ─╮", *(f"    {line}" for line in step.text.splitlines()), "╰────────────╯")
         else:
             self._use_tool(step)
+
+    def _has_saved(self) -> bool:
+        latest = self.records.profile / "memory" / "handoffs" / "latest.md"
+        return latest.exists() and latest.stat().st_mtime >= self.begun_at
 
     def _use_tool(self, step: Step) -> None:
         """A call that really does what its rows say."""
