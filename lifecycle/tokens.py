@@ -58,7 +58,7 @@ def counter(encoding: str = "o200k_base") -> TokenCounter:
     encode = _load(encoding).encode_ordinary
 
     def count(text: str) -> int:
-        return sum(len(encode(piece)) for piece in _pieces(text))
+        return len(encode(text)) if len(text) <= LARGEST_PIECE else sum(len(encode(piece)) for piece in _pieces(text))
 
     return count
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 from lifecycle.agents.hermes.database import State
-from lifecycle.agents.hermes.message import IMAGE_TOKENS, is_image, live_condition, parts
+from lifecycle.agents.hermes.message import IMAGE_TOKENS, JSON_PREFIX, is_image, live_condition, parts
 from lifecycle.reading import CountedRows
 from lifecycle.tokens import TokenCounter
 from lifecycle.value import Value
@@ -22,8 +23,9 @@ _REASONING = ("reasoning", "reasoning_content", "reasoning_details", "codex_reas
 """The same thoughts in the forms of several providers; one of them is sent (W-6)."""
 
 
-class Weight(Value):
-    """What one row puts into a prompt: the texts to count, and images."""
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What one row puts into a prompt: the texts to count, and images. No model: there is one for every row."""
 
     row_id: int
     texts: tuple[str, ...]
@@ -46,9 +48,12 @@ def read_weights(state: State, session_id: str, condition: str = "1", *parameter
 
 def _weigh(row_id: int, content: object, as_sent: str | None, tool_calls: str | None, *reasoning: str | None) -> Weight:
     # Memories and plugins add to what is sent; the sidecar is the text that really goes out.
-    pieces = parts(as_sent or content)
+    sent = as_sent or content
+    if isinstance(sent, str) and not sent.startswith(JSON_PREFIX) and not tool_calls and not any(reasoning):
+        return Weight(row_id=row_id, texts=(sent,) if sent else ())
+    pieces = parts(sent)
     texts = [part if isinstance(part, str) else _plain(part) for part in pieces if not is_image(part)]
-    thoughts = max((form or "" for form in reasoning), key=len, default="")
+    thoughts = max((form for form in reasoning if form), key=len, default="")
     return Weight(
         row_id=row_id,
         texts=tuple(text for text in (*texts, tool_calls or "", thoughts) if text),
