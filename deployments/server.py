@@ -84,6 +84,8 @@ def server_for(settings: Settings) -> Iterator[str]:
     # Any user of this host can reach a port on loopback, and who can start runs can run code.
     with started(alone, port=free_port(alone.server.host), password=secrets.token_urlsafe(24)) as running:
         point_at(running)
+        # Its address ends with the command; what it leaves in notices and artifacts leads to where serve will show it.
+        os.environ["PREFECT_UI_URL"] = local_url(settings, settings.server.port)
         try:
             yield running.url
         finally:

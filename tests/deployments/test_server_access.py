@@ -115,6 +115,7 @@ def test_the_server_of_one_command_is_on_loopback_with_a_password_that_no_argume
             }
             assert password not in _arguments()
             assert not (tmp_path / "server.json").exists(), "no other command uses it"
+            assert os.environ["PREFECT_UI_URL"] == "http://127.0.0.1:4299", "its links outlive it"
         assert not Running(url=url).is_healthy()
     finally:
         for name in set(os.environ) - before:
