@@ -78,8 +78,9 @@ def best_hits(
 
     try:
         found = with_index(index_path(host), look)
-    except ArchiveIndexError as error:
-        log.warning("%s: %s", worker.worker_id, error.detail)
+    except (ArchiveIndexError, OSError, ValueError, OverflowError) as error:
+        # A file or a row of any kind may lie in the past, and the worker waits for its resume prompt.
+        log.warning("%s: its past cannot be searched: %s", worker.worker_id, error)
         return ()
     chosen: dict[tuple[str, int], Found] = {}
     for one in _distinct(found):

@@ -168,8 +168,7 @@ def _index_file(index: ArchiveIndex, path: Path, name: str, stamp: str, before: 
     digest = hashlib.sha256(raw).hexdigest()
     is_same = before is not None and before.fingerprint.partition(" ")[2] == digest
     handoff = read_handoff(redact(raw.decode(errors="replace")))
-    at = handoff.created_at or datetime.fromtimestamp(int(stamp.split(":")[1]) / 1e9, UTC)
-    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    at = _made_at(handoff.created_at) or datetime.fromtimestamp(int(stamp.split(":")[1]) / 1e9, UTC)
     document = Document(
         name=name,
         kind="handoff",
@@ -185,12 +184,20 @@ def _index_file(index: ArchiveIndex, path: Path, name: str, stamp: str, before: 
         index.add(
             document,
             (
-                Entry(place=place, heading=passage.heading, text=passage.text, at=at.astimezone(UTC))
+                Entry(place=place, heading=passage.heading, text=passage.text, at=at)
                 for place, passage in enumerate(passages_of(handoff.body))
                 if passage.text != UNWRITTEN
             ),
         )
     return not is_same
+
+
+def _made_at(at: datetime | None) -> datetime | None:
+    """In UTC; None for a date that is none there, as the first hour of the first year is in the east."""
+    try:
+        return at and (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError:
+        return None
 
 
 def _index_sessions(

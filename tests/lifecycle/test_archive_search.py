@@ -375,3 +375,24 @@ def test_a_snippet_shows_the_stretch_that_was_asked_for() -> None:
     assert snippet("short", "other") == "short"
     assert snippet("a\x1b[31mred\x1b[0m\nline", "red") == "ared line"
     assert search_terms.asked_terms("moving relay port") == ("moving", "relay", "port")
+
+
+def test_half_a_surrogate_pair_of_a_past_call_holds_no_resumption_up(past: Past) -> None:
+    """The search runs while a worker waits for its resume prompt."""
+    profile = past.profiles["ana"]
+    profile.session("old", 0, ended_at=EPOCH + 10, end_reason="closed")
+    calls = '[{"id": "c1", "function": {"name": "terminal", "arguments": "count the plums \\ud83d"}}]'
+    profile.say("assistant", "", 2, "old", tool_calls=calls, finish_reason="tool_calls")
+    profile.session(MAIN, 100)
+    profile.say("user", "go on", 101)
+    assert [hit.source for hit in best_hits(past.host, past.worker("ana"), "count the plums")] == ["session"]
+
+
+def test_a_handoff_with_an_impossible_date_holds_no_resumption_up(past: Past) -> None:
+    path = past.hand_off("ana", 1, Current_state="Three plums are counted.")
+    made = f'"{BEGAN + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"'
+    text = path.read_text()
+    assert made in text
+    path.write_text(text.replace(made, '"0001-01-01T00:00:00+14:00"'))
+    past.hand_off("ana", 2, Current_state="Four plums are counted.")
+    assert best_hits(past.host, past.worker("ana"), "plums")

@@ -14,6 +14,7 @@ from typing import Any
 from lifecycle.agents.hermes.database import State, open_state
 from lifecycle.agents.hermes.message import SUMMARIES, live_condition, plain_text
 from lifecycle.agents.hermes.session import Session, current_session, main_sessions
+from lifecycle.conversation import encodable
 from lifecycle.foreign_text import bounded
 from lifecycle.past import PastMessage, PastSession
 from lifecycle.prompts import is_ours
@@ -109,4 +110,4 @@ def _called(tool_calls: str) -> Iterable[str]:
         if isinstance(function, dict):
             given = function.get("arguments")
             text = given if isinstance(given, str) else json.dumps(given or {})
-            yield f"{function.get('name')} {text[:CALLED]}"
+            yield encodable(f"{function.get('name')} {text[:CALLED]}")
