@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from http import HTTPStatus
 from pathlib import Path
 
 from deployments.address import USER, access_environment, check_bind, local_url
@@ -55,15 +56,19 @@ class Running(Value):
         return f"{self.url}/api"
 
     def is_healthy(self) -> bool:
-        request = urllib.request.Request(f"{self.api}/health")  # noqa: S310 - our own loopback address
+        return self.ask("/health") is not None
+
+    def ask(self, path: str) -> str | None:
+        """What its API says there; None where it does not answer, or not with this password."""
+        request = urllib.request.Request(f"{self.api}{path}")  # noqa: S310 - an address of the configuration
         if self.password:
             token = base64.b64encode(f"{USER}:{self.password}".encode()).decode()
             request.add_header("Authorization", f"Basic {token}")
         try:
             with urllib.request.urlopen(request, timeout=2) as answer:  # noqa: S310
-                return bool(answer.status == 200)
+                return answer.read().decode("utf-8", "replace") if answer.status == HTTPStatus.OK else None
         except (OSError, urllib.error.URLError):
-            return False
+            return None
 
 
 @contextmanager

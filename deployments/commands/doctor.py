@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from deployments.commands.options import AsJson, host_here, known_workers
 from deployments.output import DONE, FAILED, indented, page_width, print_json, say
-from lifecycle.remark import Remark, advice, fine, trouble
 
 if TYPE_CHECKING:
-    from lifecycle.settings import Settings
+    from lifecycle.remark import Remark
 
 MARKS = {"ok": "ok     ", "advice": "advice ", "trouble": "TROUBLE"}
 
@@ -37,6 +35,7 @@ def doctor(
 
     Exit code 1 if something that Afresh does would fail.
     """
+    from deployments.server_checkup import check_server
     from lifecycle.checkup import check_files, check_ledger, check_tmux, check_worker, check_workers
 
     with host_here(quiet=True) as host:
@@ -61,24 +60,3 @@ def show(found: list[Remark]) -> None:
     bad = sum(remark.verdict == "trouble" for remark in found)
     hints = sum(remark.verdict == "advice" for remark in found)
     say(f"\n{len(found) - bad - hints} ok, {hints} to consider, {bad} to mend")
-
-
-def check_server(settings: Settings) -> list[Remark]:
-    """Whether sweeps are scheduled: the server that `afresh serve` recorded, or the one that PREFECT_API_URL names."""
-    from deployments.server import Running, recorded
-
-    named = os.environ.get("PREFECT_API_URL")
-    if named:
-        url = named.removesuffix("/api")
-        user, _, password = os.environ.get("PREFECT_API_AUTH_STRING", "").partition(":")
-        if Running(url=url, password=password if user else None).is_healthy():
-            return [fine("Prefect server", f"{url} answers (PREFECT_API_URL)")]
-        fix = "start it, or unset PREFECT_API_URL; its password belongs into PREFECT_API_AUTH_STRING"
-        return [trouble("Prefect server", f"{url} does not answer (PREFECT_API_URL)", fix)]
-    served = recorded(settings)
-    if served is None:
-        says = "nothing sweeps by itself; a renewal by hand starts a server for itself"
-        return [advice("Prefect server", says, "afresh serve, or afresh install-units for systemd")]
-    if served.is_healthy():
-        return [fine("Prefect server", f"{served.url} answers, so `afresh serve` runs")]
-    return [trouble("Prefect server", f"{served.url} is recorded and does not answer", "start `afresh serve` again")]

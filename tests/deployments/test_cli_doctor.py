@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from deployments.server import Running, recorded_as
+from deployments.server import Running, free_port, recorded_as, stop
 from lifecycle.settings import load_settings
 from tests.deployments.conftest import Done, Operator
 
@@ -185,9 +187,39 @@ def test_a_served_home_whose_server_is_gone_is_a_trouble(running: Operator) -> N
 def test_a_server_that_runs_is_fine(running: Operator, prefect_api: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PREFECT_API_URL", prefect_api)
 
-    (found,) = of(running("doctor", "--json"), "Prefect server")
+    assert [found["verdict"] for found in of(running("doctor", "--json"), "Prefect server")] == ["ok"]
 
-    assert found["verdict"] == "ok"
+
+def test_settings_of_a_server_that_hurt_are_named_with_the_harm(
+    running: Operator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that somebody else started, with Prefect's own defaults."""
+    port = free_port("127.0.0.1")
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "PREFECT_HOME": str(tmp_path),
+        "DO_NOT_TRACK": "1",
+    }
+    server = subprocess.Popen(
+        [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)],
+        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    try:
+        monkeypatch.setenv("PREFECT_API_URL", f"http://127.0.0.1:{port}/api")
+        running.stage.wait(Running(url=f"http://127.0.0.1:{port}").is_healthy, 120, "the server")
+        found = of(running("doctor", "--json"), "Prefect server")
+    finally:
+        stop(server)
+
+    assert [remark["verdict"] for remark in found] == ["ok", *["advice"] * (len(found) - 1)]
+    named = {remark["says"].partition(" ")[0] for remark in found[1:]}
+    assert named >= {
+        "prefect_server_database_timeout",
+        "prefect_server_concurrency_lease_storage",
+        "prefect_server_services_db_vacuum_enabled",
+        "prefect_server_api_csrf_protection_enabled",
+    }
 
 
 def test_a_worker_that_does_not_run_is_told_how_to_start(afresh: Operator) -> None:
