@@ -9,7 +9,9 @@ from lifecycle.agents.hermes.conversation import conversation
 from lifecycle.conversation import Conversation, exit_code
 from tests.lifecycle.hermes.hermes_profile import MAIN, SUMMARY, Profile, copied
 
-PREFIX = "[CONTEXT COMPACTION — REFERENCE ONLY] Earlier turns were compacted into the summary below. Do NOT answer: avoid it:"
+HEAD = "[CONTEXT COMPACTION — REFERENCE ONLY] Earlier turns were compacted into the summary below."
+PREFIX = f"{HEAD} Do NOT answer: avoid it:"
+SEAM = "[END OF PRIOR CONTEXT — COMPACTION SUMMARY BELOW]"
 END = "--- END OF CONTEXT SUMMARY — respond to the message below, not the summary above ---"
 
 
@@ -72,8 +74,7 @@ def test_undone_rows_do_not_come_back(profile: Profile) -> None:
         ("[CONTEXT SUMMARY]: counted so far", "counted so far"),
         (SUMMARY, ""),
         (
-            "[PRIOR CONTEXT — for reference only; not a new message]\nold\n"
-            f"[END OF PRIOR CONTEXT — COMPACTION SUMMARY BELOW]\n{PREFIX}\nmerged\n{END}",
+            f"[PRIOR CONTEXT — for reference only; not a new message]\nold\n{SEAM}\n{PREFIX}\nmerged\n{END}",
             "merged",
         ),
     ],
