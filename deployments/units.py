@@ -97,7 +97,7 @@ WantedBy={_target(place)}
 
 def _tmux(settings: Settings, place: Place) -> Unit:
     tmux = ["tmux", *_socket(settings)]
-    found = shlex.join(tmux)
+    runs_already = _word(f"! {shlex.join(tmux)} has-session 2>/dev/null")
     return _unit(
         "afresh-tmux.service",
         f"""\
@@ -110,9 +110,9 @@ Description=tmux server for the agents that Afresh looks after
 {_path()}
 Environment="LANG={_escaped(os.environ.get("LANG") or "C.UTF-8")}"
 # A tmux server that runs already is left to be what it is.
-ExecCondition=/bin/sh -c '! {found} has-session 2>/dev/null'
+ExecCondition=/bin/sh -c {runs_already}
 # Nothing of Afresh's environment, and none of its secrets, reaches the agents.
-ExecStart=/usr/bin/env {found} -D
+ExecStart=/usr/bin/env {" ".join(map(_word, tmux))} -D
 Restart=on-failure
 RestartSec=2
 # One agent that runs out of memory takes none of the others along.
@@ -197,8 +197,11 @@ def _as(settings: Settings, place: Place) -> str:
     given["HERMES_SWARM_MEMORY_ROOT"] = str(settings.memory_root)
     if os.environ.get("AFRESH_TMUX_SOCKET"):
         given["AFRESH_TMUX_SOCKET"] = os.environ["AFRESH_TMUX_SOCKET"]
-    lines = [f'Environment="{name}={_escaped(value)}"' for name, value in given.items()]
-    return "\n".join([_owner(place), _path(), *lines, "UMask=0077"])
+    return "\n".join([_owner(place), _path(), _given(given), "UMask=0077"])
+
+
+def _given(environment: dict[str, str]) -> str:
+    return "\n".join(f'Environment="{name}={_escaped(value)}"' for name, value in environment.items())
 
 
 def _owner(place: Place) -> str:
@@ -206,8 +209,11 @@ def _owner(place: Place) -> str:
 
 
 def _path() -> str:
-    """Tell where tmux and the agents were found when the units were made."""
-    return f'Environment="PATH={_escaped(os.environ.get("PATH", os.defpath))}"'
+    """Tell where tmux, its sockets and the agents were found when the units were made."""
+    given = {"PATH": os.environ.get("PATH", os.defpath)}
+    if os.environ.get("TMUX_TMPDIR"):
+        given["TMUX_TMPDIR"] = os.environ["TMUX_TMPDIR"]
+    return _given(given)
 
 
 def _afresh(*words: str) -> str:
@@ -223,7 +229,7 @@ def _socket(settings: Settings) -> list[str]:
 
 
 def _word(text: str) -> str:
-    return f'"{_escaped(text)}"' if set(text) & set(" \t\"'\\%$;") else text
+    return f'"{_escaped(text).replace("$", "$$")}"' if set(text) & set(" \t\"'\\%$;") else text
 
 
 def _escaped(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 from pathlib import Path
 from typing import Annotated
 
@@ -39,6 +40,8 @@ def install_units(
         msg = "--account goes with --system; --user is for you"
         raise Misuse(msg)
     settings = load_settings()
+    if account:
+        _check_home(settings.home, account)
     folder = Path("/etc/systemd/system") if system else _own_folder()
     place = Place(system=system, account=account or who(), folder=folder)
     chosen = units(settings, place, with_server=settings.server.url is None if server is None else server)
@@ -53,6 +56,23 @@ def install_units(
     tell("then:" if not dry_run else "after writing them:")
     for line in left:
         tell(f"  {line}")
+
+
+def _check_home(home: Path, account: str) -> None:
+    """Called by root, the home is root's unless AFRESH_HOME says otherwise, and the units could not read it."""
+    try:
+        owner = pwd.getpwnam(account)
+    except KeyError as error:
+        msg = f"--account {account}: there is no such account"
+        raise Misuse(msg) from error
+    standing = next(path for path in (home, *home.parents) if path.exists())
+    if standing.stat().st_uid != owner.pw_uid:
+        theirs = Path(owner.pw_dir)
+        msg = (
+            f"--account {account}: {standing} is not theirs; name their folders, as in "
+            f"AFRESH_HOME={theirs / '.afresh'} HERMES_HOME={theirs / '.hermes'}"
+        )
+        raise Misuse(msg)
 
 
 def _own_folder() -> Path:

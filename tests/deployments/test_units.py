@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import configparser
+import os
+import pwd
 import shutil
 import subprocess
 from datetime import timedelta
@@ -66,6 +68,22 @@ def test_it_must_be_said_whose_units_they_are(afresh: Operator, words: tuple[str
     assert "--user" in afresh("install-units", *words, "--dry-run").refusal
 
 
+def test_units_of_an_account_name_its_own_home(afresh: Operator) -> None:
+    assert "no such account" in afresh("install-units", "--system", "--account", "nobody-here", "--dry-run").refusal
+    stranger = next(entry for entry in pwd.getpwall() if entry.pw_uid != os.getuid())
+    refused = afresh("install-units", "--system", "--account", stranger.pw_name, "--dry-run").refusal
+    assert f"AFRESH_HOME={stranger.pw_dir}" in refused
+
+
+def test_units_find_the_same_tmux_as_the_one_who_made_them(
+    afresh: Operator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TMUX_TMPDIR", str(tmp_path))
+    units = afresh("install-units", "--user", "--dry-run", "--json").json["units"]
+    for name in ("afresh-tmux.service", "afresh-worker.service", "afresh-http.service"):
+        assert f'Environment="TMUX_TMPDIR={tmp_path}"' in units[name]
+
+
 def test_tmux_stays_without_a_session_as_its_unit_runs_it(afresh: Operator) -> None:
     socket = afresh.stage.ground.socket
     server = subprocess.Popen(
@@ -89,7 +107,9 @@ def test_tmux_stays_without_a_session_as_its_unit_runs_it(afresh: Operator) -> N
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
 def test_systemd_finds_no_fault_in_the_units(afresh: Operator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AFRESH_HOME", str(afresh.stage.ground.home / 'a folder with 100% "odd" signs'))
-    units = afresh("install-units", "--system", "--account", "root", "--dry-run", "--json").json["units"]
+    monkeypatch.setenv("AFRESH_TMUX_SOCKET", "/run/a folder's 100% $odd/socket")
+    me = pwd.getpwuid(os.getuid()).pw_name
+    units = afresh("install-units", "--system", "--account", me, "--dry-run", "--json").json["units"]
     for name, text in units.items():
         (tmp_path / name).write_text(text)
     done = subprocess.run(
