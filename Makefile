@@ -9,13 +9,14 @@ export AFRESH_TEST_HERMES ?= $(CURDIR)/.agent/bin/hermes
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHON
 
-.PHONY: help demo test test-operations faults check check-static format install pins clean
+.PHONY: help demo test test-operations faults fidelity check check-static format install pins clean
 
 help:
 	@echo "make demo          renew a worker before your eyes"
 	@echo "make test          run the tests (ARGS=tests/lifecycle for some of them)"
 	@echo "make test-operations  the tests that need PostgreSQL and Chromium: several hosts, the Prefect UI, the page, the HTTP API"
 	@echo "make faults        play the whole matrix of faults and write build/faults.json (ARGS=\"--only hermes --jobs 1\")"
+	@echo "make fidelity      measure what crosses a renewal and write build/fidelity.json (ARGS=\"--size 20000\")"
 	@echo "make check         formatting, lint, types, import contracts, tests"
 	@echo "make check-static  the same without the tests"
 	@echo "make format        format the code and mend what the linter can"
@@ -35,6 +36,9 @@ test-operations: .venv/installed .agent/installed
 
 faults: .venv/installed .agent/installed
 	@$(BIN)/python -m tests.faults $(ARGS)
+
+fidelity: .venv/installed
+	@$(BIN)/python -m tests.fidelity $(ARGS)
 
 check: check-static test
 
