@@ -6,7 +6,7 @@ import re
 
 from lifecycle.collected_text import HEADING, shortened
 from lifecycle.draft import MACHINE_PART, sections_of
-from lifecycle.fitting import fitted, last_that_fit
+from lifecycle.fitting import fitted, largest, last_that_fit
 from lifecycle.foreign_text import unfenced
 from lifecycle.sharing import shared
 from lifecycle.tokens import TokenCounter
@@ -31,6 +31,10 @@ WEIGHTS = {
 }
 """What a section weighs where not all of them fit; others weigh 1, and the transcript has what is left over."""
 
+SHORTEST = 100
+"""Characters of a line that still tell what it is about."""
+
+_WHERE = "; the whole handoff has them"
 _ELSEWHERE = {"Mission and rules (added by Afresh)"}
 _HEADING = re.compile(r"## ([^\n]+)")
 _HANDLE = re.compile(r"^(?:.*\[\[OFFLOAD: [^\]\n]{1,300}\]\].*|### Large results, kept.*)$", re.MULTILINE)
@@ -80,10 +84,27 @@ def _cut(name: str, text: str, tokens: int, count: TokenCounter) -> str:
     lines = text.split("\n")
     items = sum(line.lstrip().startswith(("- ", "* ", "> ")) for line in lines)
     if items < _LISTED * len(lines):
-        return fitted(text, tokens, count, where="; the whole handoff has them")
+        return _begun(lines, tokens, count) or fitted(text, tokens, count, where=_WHERE)
     note = "[… {} older lines left out; the whole handoff has them …]"
     kept, dropped = last_that_fit(lines, tokens - count(note.format(len(lines))) - 1, count)
     return "\n".join([note.format(dropped), *kept]) if dropped and kept else "\n".join(kept)
+
+
+def _begun(lines: list[str], tokens: int, count: TokenCounter) -> str:
+    """All lines, the long ones cut to their beginning; empty where little would be left of each."""
+    note = f"[… of longer lines only the beginning{_WHERE} …]"
+
+    def cut(size: int) -> str:
+        return "\n".join([note, *(line if len(line) <= size else f"{_whole_words(line[:size])}…" for line in lines)])
+
+    size = largest(lambda size: count(cut(size)) <= tokens, max(map(len, lines)))
+    return cut(size) if size >= SHORTEST else ""
+
+
+def _whole_words(line: str) -> str:
+    """*line* without the word that it was cut in, unless that is very long."""
+    whole, _, word = line.rpartition(" ")
+    return whole if whole and len(word) < SHORTEST // 2 else line
 
 
 def _headed(text: str) -> dict[str, list[str]]:
