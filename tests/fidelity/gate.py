@@ -15,6 +15,7 @@ from tests.fidelity.gate_cases import Case, cases
 from tests.lifecycle import checkpoint_cases
 
 _T = TypeVar("_T")
+_Block = checkpoint_cases.Good | checkpoint_cases.Bad
 
 
 class Score(Value):
@@ -43,23 +44,24 @@ def handoffs(count: TokenCounter) -> tuple[Score, Score]:
 
 def checkpoints() -> tuple[Score, Score]:
     """Checkpoint blocks by Afresh's parser and by the reference's."""
-    good = [(f"checkpoint: {case.name}", True, case) for case in checkpoint_cases.GOOD]
-    bad = [(f"no checkpoint: {case.name}", False, case) for case in checkpoint_cases.BAD]
+    labelled: list[tuple[str, bool, _Block]] = []
+    labelled += [(f"checkpoint: {case.name}", True, case) for case in checkpoint_cases.GOOD]
+    labelled += [(f"no checkpoint: {case.name}", False, case) for case in checkpoint_cases.BAD]
 
-    def ours(case: checkpoint_cases.Good | checkpoint_cases.Bad) -> bool:
+    def ours(case: _Block) -> bool:
         try:
             found = parse_checkpoint(case.text, renewal_id="r-7f3a", worker_id="alice", purpose=case.purpose)
         except CheckpointRefused:
             return False
         return isinstance(case, checkpoint_cases.Bad) or found.state is case.state
 
-    def theirs(case: checkpoint_cases.Good | checkpoint_cases.Bad) -> bool:
+    def theirs(case: _Block) -> bool:
         found = reference.checkpoint(case.text)
         if found is None or isinstance(case, checkpoint_cases.Bad):
             return found is not None
         return found["STATE"].split()[0].upper() == case.state.value
 
-    return _score([*good, *bad], ours), _score([*good, *bad], theirs)
+    return _score(labelled, ours), _score(labelled, theirs)
 
 
 def both(one: Score, other: Score) -> Score:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from lifecycle.checkpoint import parse_checkpoint
 from lifecycle.conversation import Conversation
-from lifecycle.draft import HANDOFF_SECTIONS
-from lifecycle.handoff import Handoff, compose, sections_of
+from lifecycle.draft import HANDOFF_SECTIONS, sections_of
+from lifecycle.handoff import Handoff, compose
 from lifecycle.judging import Material
 from lifecycle.prompts import HANDOFF
 from tests.lifecycle.conversations import BEGAN, asked, called, conversation, said
@@ -296,6 +296,6 @@ def _bad() -> Iterator[Case]:
         "no state of ours": REPLY.replace("HANDOFF", "REVIEW", 1),
         "empty": "",
     }
-    for name, reply in answers.items():
+    for name, answered in answers.items():
         for shape in ("plain", "bold lines"):
-            yield Case(f"bad: the reply is {name}, {shape}", False, material(SHAPES[shape](SECTIONS), reply=reply))
+            yield Case(f"bad: the reply is {name}, {shape}", False, material(SHAPES[shape](SECTIONS), reply=answered))

@@ -12,6 +12,7 @@ from lifecycle.tokens import TokenCounter, counter
 from lifecycle.value import Value
 from tests.fidelity import gate, reference
 from tests.fidelity.facts import KINDS, Fact, Kind, share
+from tests.fidelity.gate import Score
 from tests.fidelity.received import Known, budget, know, receive
 from tests.fidelity.telling import Language, Story, Teller
 from tests.fidelity.writers import SEEDS, Manner, write
@@ -55,10 +56,10 @@ class Session(Value):
 class Measured(Value):
     sessions: tuple[Session, ...]
     samples: tuple[Sample, ...]
-    gate: gate.Score
-    gate_reference: gate.Score
-    handoffs: gate.Score
-    handoffs_reference: gate.Score
+    gate: Score
+    gate_reference: Score
+    handoffs: Score
+    handoffs_reference: Score
     seconds: float
 
 
@@ -71,7 +72,8 @@ def measure(
 ) -> Measured:
     """All of it, in folders below *root*."""
     began, count = time.perf_counter(), counter()
-    sessions, samples = [], []
+    sessions: list[Session] = []
+    samples: list[Sample] = []
     for story in stories:
         for language in LANGUAGES:
             for tokens in sizes:
