@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from deployments.commands.status import table
 from deployments.deploying import point_at_server
 from deployments.output import ago, page_width, print_json, say, stamp
-from deployments.server import ServerError
+from deployments.server import answering
 from lifecycle.settings import load_settings
 
 if TYPE_CHECKING:
@@ -41,12 +41,7 @@ def show_all(*, as_json: bool) -> None:
 
 
 def _read(url: str) -> list[FleetStatus]:
-    import httpx  # noqa: PLC0415 - with Prefect, once its server is known
+    from flows.artifacts import fleets  # noqa: PLC0415 - with Prefect, once its server is known
 
-    from flows.artifacts import fleets  # noqa: PLC0415
-
-    try:
+    with answering(url):
         return fleets()
-    except httpx.HTTPError as error:
-        msg = f"{url} does not show its hosts: {error}"
-        raise ServerError(msg) from error

@@ -16,6 +16,7 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import FlowRun
 
 from deployments.automations import FLOWS
+from deployments.server import answering
 from lifecycle.host import Host
 from lifecycle.notifying import notify_host
 
@@ -24,9 +25,13 @@ LOOKED_BACK = timedelta(hours=1)
 
 
 def heed_crashes(host: Host, url: str, *, up_since: datetime) -> bool:
-    """Tell each crashed run of this host once. Says whether one was told now."""
+    """Tell each crashed run of this host once. Says whether one was told now.
+
+    Raises:
+        ServerError: the server does not answer any more, or refuses.
+    """
     after = max(up_since, host.now() - LOOKED_BACK)
-    with get_client(sync_client=True) as client:
+    with answering(url), get_client(sync_client=True) as client:
         found = client.read_flow_runs(
             flow_filter=FlowFilter(name=FlowFilterName(any_=FLOWS)),
             flow_run_filter=FlowRunFilter(

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from deployments.address import access_environment
 from deployments.prefect_environment import client_environment
-from deployments.server import Running, ServerError, recorded
+from deployments.server import Running, ServerError, answering, check_access, recorded
 from lifecycle.errors import Misuse
 from lifecycle.redaction import redact
 from lifecycle.settings import Settings
@@ -55,6 +55,11 @@ def deploy(settings: Settings, *, patience: timedelta, automations_alone: bool =
         )
         raise Misuse(msg)
     url = point_at_server(settings, patience=patience)
+    with answering(url):
+        return _deployed(settings, url, automations_alone=automations_alone)
+
+
+def _deployed(settings: Settings, url: str, *, automations_alone: bool) -> Deployed:
     from prefect.client.orchestration import get_client  # noqa: PLC0415 - once its server is known
 
     from deployments.automations import apply  # noqa: PLC0415
@@ -89,6 +94,7 @@ def point_at_server(settings: Settings, *, patience: timedelta) -> str:
 
     Raises:
         ServerError: it does not answer.
+        ConfigurationError: it refuses the password.
     """
     settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
     access = access_environment(settings)
@@ -99,6 +105,7 @@ def point_at_server(settings: Settings, *, patience: timedelta) -> str:
     except DeadlinePassed as error:
         msg = f"no Prefect server answers at {url}: start it, or set server.url in {settings.path or 'afresh.toml'}"
         raise ServerError(msg) from error
+    check_access(url, settings)
     return url
 
 
@@ -107,6 +114,7 @@ def start_recovery(settings: Settings) -> None:
 
     Raises:
         Misuse: nothing is deployed for this host yet.
+        ServerError: the server does not answer any more, or refuses.
     """
     from prefect.deployments import run_deployment  # noqa: PLC0415 - once its server is known
     from prefect.exceptions import ObjectNotFound  # noqa: PLC0415
@@ -114,7 +122,8 @@ def start_recovery(settings: Settings) -> None:
     from flows.runs import deployment_of  # noqa: PLC0415
 
     try:
-        run_deployment(deployment_of("recover", settings.host_name), timeout=0, as_subflow=False)
+        with answering(os.environ["PREFECT_API_URL"].removesuffix("/api")):
+            run_deployment(deployment_of("recover", settings.host_name), timeout=0, as_subflow=False)
     except (ObjectNotFound, ValueError) as error:
         msg = f"nothing is deployed for host {settings.host_name}: run `afresh deploy` first"
         raise Misuse(msg) from error

@@ -28,6 +28,7 @@ from lifecycle.value import Value
 from lifecycle.waiting import DeadlinePassed, SystemClock, wait_until
 
 STARTED_WITHIN = timedelta(seconds=120)
+ANSWERS_WITHIN = timedelta(seconds=10)
 SENT_WITHIN = timedelta(seconds=10)
 STOPPED_WITHIN = timedelta(seconds=15)
 
@@ -71,13 +72,60 @@ class Running(Value):
             return None
 
 
+def check_access(url: str, settings: Settings) -> None:
+    """Ask the server something that its password protects, with that of the environment. One that is silent passes.
+
+    Raises:
+        ConfigurationError: it refuses.
+    """
+    request = urllib.request.Request(f"{url}/api/admin/version")  # noqa: S310 - the operator's own address
+    login = os.environ.get("PREFECT_API_AUTH_STRING", "")
+    if login:
+        request.add_header("Authorization", f"Basic {base64.b64encode(login.encode()).decode()}")
+    try:
+        with urllib.request.urlopen(request, timeout=ANSWERS_WITHIN.total_seconds()):  # noqa: S310
+            return
+    except urllib.error.HTTPError as error:
+        if error.code not in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            return
+        given = "refuses the password that is given to it" if login else "wants a password, and none is given"
+        msg = (
+            f"the Prefect server at {url} {given}: name its file as server.password_file in "
+            f"{settings.path or settings.home / 'afresh.toml'}, or set PREFECT_API_AUTH_STRING"
+        )
+        raise ConfigurationError(msg) from error
+    except OSError:
+        return
+
+
+@contextmanager
+def answering(url: str) -> Iterator[None]:
+    """Ask with Prefect's client inside.
+
+    Raises:
+        ServerError: the server did not answer, or refused.
+    """
+    import httpx  # noqa: PLC0415 - comes with Prefect
+
+    try:
+        yield
+    except httpx.HTTPStatusError as error:
+        msg = f"the Prefect server at {url} refuses with status {error.response.status_code}"
+        raise ServerError(msg) from error
+    except httpx.HTTPError as error:
+        msg = f"no Prefect server answers at {url} ({type(error).__name__}): `afresh serve` runs one"
+        raise ServerError(msg) from error
+
+
 @contextmanager
 def server_for(settings: Settings) -> Iterator[str]:
     """Point this process at a server and yield its address; an embedded one is stopped again."""
     os.environ.update(client_environment(settings))
     if os.environ.get("PREFECT_API_URL") or settings.server.url:
         os.environ.update(access_environment(settings))
-        yield os.environ["PREFECT_API_URL"].removesuffix("/api")
+        url = os.environ["PREFECT_API_URL"].removesuffix("/api")
+        check_access(url, settings)
+        yield url
         return
     served = recorded(settings)
     if served is not None and served.is_healthy():

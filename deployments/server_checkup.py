@@ -40,7 +40,11 @@ def check_server(settings: Settings) -> list[Remark]:
 
 def _check(settings: Settings, running: Running, *, fix: str) -> list[Remark]:
     if not running.is_healthy():
-        return [trouble(ABOUT, f"{running.url} does not answer, or not with this password", fix)]
+        return [trouble(ABOUT, f"{running.url} does not answer", fix)]
+    # Its health it tells anyone.
+    if running.ask("/admin/version") is None:
+        where = f"server.password_file in {settings.path or 'afresh.toml'}, or PREFECT_API_AUTH_STRING"
+        return [trouble(ABOUT, f"{running.url} does not answer with this password", f"correct {where}")]
     by = ", served by `afresh serve`" if running.is_served else ""
     return [fine(ABOUT, f"{running.url} answers{by}"), *_settings(settings, running)]
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from deployments.address import USER, access_environment
 from deployments.prefect_environment import client_environment
-from deployments.server import ServerError, recorded
+from deployments.server import ServerError, answering, recorded
 from lifecycle.errors import Misuse
 from lifecycle.settings import Settings
 from lifecycle.value import Value
@@ -99,23 +99,12 @@ def _client(settings: Settings) -> Iterator[tuple[SyncPrefectClient, str]]:
         # Prefect makes its home when it is imported; which server it asks is said for each order.
         for name, value in client_environment(settings).items():
             os.environ.setdefault(name, value)
-        import httpx  # noqa: PLC0415 - comes with Prefect
         from prefect.client.orchestration import get_client  # noqa: PLC0415
         from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings  # noqa: PLC0415
-    url = access["PREFECT_API_URL"]
-    login = access.get("PREFECT_API_AUTH_STRING")
-    try:
-        with (
-            temporary_settings({PREFECT_API_URL: url, PREFECT_API_AUTH_STRING: login}),
-            get_client(sync_client=True) as client,
-        ):
-            yield client, url.removesuffix("/api")
-    except httpx.HTTPStatusError as error:
-        msg = f"the Prefect server at {url} refuses with status {error.response.status_code}"
-        raise ServerError(msg) from error
-    except (httpx.HTTPError, OSError) as error:
-        msg = f"no Prefect server answers at {url} ({type(error).__name__}): `afresh serve` runs one"
-        raise ServerError(msg) from error
+    url = access["PREFECT_API_URL"].removesuffix("/api")
+    asked = {PREFECT_API_URL: f"{url}/api", PREFECT_API_AUTH_STRING: access.get("PREFECT_API_AUTH_STRING")}
+    with answering(url), temporary_settings(asked), get_client(sync_client=True) as client:
+        yield client, url
 
 
 def _access(settings: Settings) -> dict[str, str]:

@@ -21,6 +21,7 @@ from deployments.server import Running, served_alone, server_for
 from lifecycle.errors import ConfigurationError
 from lifecycle.settings import Settings, load_settings
 from tests.deployments.conftest import Operator, table
+from tests.deployments.refusing_server import refusing_server
 
 
 def test_an_address_that_others_reach_is_refused_without_a_chosen_password(afresh: Operator) -> None:
@@ -50,6 +51,31 @@ def test_a_port_that_another_server_has_is_named_before_it_can_answer_for_ours(a
         afresh.configure(table("server", {"port": other.getsockname()[1]}))
         for command in ("serve", "server"):
             assert "server.port" in afresh.process(command).refusal
+
+
+@pytest.mark.parametrize("command", ["deploy", "worker", "status --all-hosts", "sweep", "renew swarm1"])
+def test_a_server_that_refuses_the_password_is_one_line_that_says_where_it_goes(afresh: Operator, command: str) -> None:
+    with refusing_server() as url:
+        afresh.configure(table("server", {"url": url}))
+        refusal = afresh.process(*command.split()).refusal
+    assert url in refusal
+    assert "server.password_file" in refusal
+
+
+def test_doctor_finds_a_server_that_refuses_the_password(afresh: Operator) -> None:
+    with refusing_server() as url:
+        afresh.configure(table("server", {"url": url}))
+        done = afresh("doctor", "--json")
+    assert done.code == 1
+    assert [remark["verdict"] for remark in done.json if "with this password" in remark["says"]] == ["trouble"]
+
+
+@pytest.mark.prefect
+def test_the_watch_says_in_a_line_that_it_may_not_look_for_crashes(afresh: Operator) -> None:
+    with refusing_server() as url:
+        afresh.configure(table("server", {"url": url}))
+        done = afresh.process("watch")
+    assert (done.code, done.err) == (1, f"afresh: the Prefect server at {url} refuses with status 401\n")
 
 
 @pytest.mark.parametrize(("mode", "text"), [(0o644, "a-word"), (0o600, ""), (0o600, "two words")])
