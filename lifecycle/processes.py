@@ -92,6 +92,11 @@ def endable_tree_of(pid: int) -> tuple[Process, ...]:
     return tuple(process for process in tree if process.pid not in spared)
 
 
+def runs_below(pid: int, ancestor: int) -> bool:
+    """Whether *pid* is *ancestor* or descends from it."""
+    return pid in [process.pid for process in tree_of(ancestor)]
+
+
 def everyone() -> tuple[Process, ...]:
     """Every process of this host that can be read. It costs some milliseconds for each hundred."""
     return tuple(process for member in psutil.process_iter() if (process := _read(member)) is not None)

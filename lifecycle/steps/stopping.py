@@ -10,7 +10,7 @@ from lifecycle.failed_turn import refuse_in_trouble
 from lifecycle.host import Host
 from lifecycle.idle import wait_idle
 from lifecycle.input_line import GONE
-from lifecycle.processes import ProcessId, ask_to_exit, end, endable_tree_of, find, outlived
+from lifecycle.processes import ProcessId, ask_to_exit, end, endable_tree_of, find, outlived, runs_below
 from lifecycle.redaction import redact
 from lifecycle.renewal import Phase, Renewal, SavedHandoff, StoppedSession
 from lifecycle.screen import PaneLook
@@ -135,7 +135,9 @@ def _targets(host: Host, worker: Worker, look: PaneLook) -> tuple[ProcessId, ...
         return ()
     recorded = host.agent(worker).background_processes(worker)
     tree = endable_tree_of(look.agent_pid)
-    background = [process for pid in recorded for process in endable_tree_of(pid)]
+    # The list is a file that a worker can write: what the agent itself runs below was not started by it.
+    own = [pid for pid in recorded if not runs_below(look.agent_pid, pid)]
+    background = [process for pid in own for process in endable_tree_of(pid)]
     return tuple(dict.fromkeys(process.identity for process in (*tree, *background)))
 
 

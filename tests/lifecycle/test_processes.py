@@ -13,7 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from lifecycle.processes import Process, ProcessId, ask_to_exit, boot_id, end, endable_tree_of, find, is_alive, tree_of
+from lifecycle.processes import (
+    Process,
+    ProcessId,
+    ask_to_exit,
+    boot_id,
+    end,
+    endable_tree_of,
+    find,
+    is_alive,
+    runs_below,
+    tree_of,
+)
 from lifecycle.waiting import SystemClock, wait_until
 
 CLOCK = SystemClock()
@@ -170,6 +181,16 @@ def _name(pid: int) -> str:
     import psutil  # noqa: PLC0415 - the test looks behind the adapter
 
     return psutil.Process(pid).name()
+
+
+def test_what_an_agent_runs_below_is_told_from_what_it_started(started: list[subprocess.Popen[str]]) -> None:
+    """Its list of background processes is a file, and what it names is ended."""
+    program = start(started, FAMILY)
+    child = int(line_of(program))
+    assert runs_below(child, program.pid)
+    assert runs_below(child, child)
+    assert not runs_below(program.pid, child)
+    assert not runs_below(child, start(started).pid)
 
 
 def test_the_boot_has_a_name() -> None:

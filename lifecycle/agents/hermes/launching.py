@@ -76,12 +76,13 @@ def background_processes(profile: Path) -> list[int]:
     """Pids of the agent's own background processes that still are the ones it recorded (processes.json)."""
     try:
         entries = json.loads((profile / "processes.json").read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return []
     pids = []
     for entry in entries if isinstance(entries, list) else []:
         pid, tick = (entry.get("pid"), entry.get("host_start_time")) if isinstance(entry, dict) else (None, None)
-        if isinstance(pid, int) and isinstance(tick, int) and started_at_tick(pid, tick):
+        # No agent starts process 1, and everything that runs is below it.
+        if isinstance(pid, int) and pid > 1 and isinstance(tick, int) and started_at_tick(pid, tick):
             pids.append(pid)
     return pids
 

@@ -293,13 +293,15 @@ def test_recorded_background_processes_are_those_that_still_run(
         {"pid": pid, "host_start_time": tick - 100_000},  # the pid was another's then
         {"pid": os.getpid()},
         {"pid": 2**22 + 1, "host_start_time": 5},
+        {"pid": -1, "host_start_time": 5},
+        {"pid": 1, "host_start_time": 0},
         "junk",
     ]
     (tmp_path / "processes.json").write_text(json.dumps(entries))
     assert background_processes(tmp_path) == [pid]
 
 
-@pytest.mark.parametrize("content", [None, "", "{", "{}", '{"pid": 1}', "[[1]]", "\x00"])
+@pytest.mark.parametrize("content", [None, "", "{", "{}", '{"pid": 1}', "[[1]]", "\x00", "[" * 100_000])
 def test_an_unreadable_list_names_no_background_process(content: str | None, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / "processes.json").write_text(content)
