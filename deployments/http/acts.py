@@ -44,6 +44,10 @@ Action = Literal[
 ]
 
 
+ACT = ("worker_id", "worker_ids", "answer", "force")
+"""The parameters of a run that make an act what it is; the others are for the record, or say when it was ordered."""
+
+
 class Order(Value, alias_generator=to_camel):
     """The body of a POST. *actor* and *why* are for the record.
 
@@ -224,9 +228,15 @@ def _refuse_busy(host: Host, worker: Worker) -> None:
 
 
 def _begun(host: Host, flow: Flow, parameters: dict[str, Any], key: str | None) -> dict[str, Any]:
-    ordered: Ordered = order(host.settings, flow, parameters, key=f"http:{flow}:{key}" if key else None)
+    ordered: Ordered = order(host.settings, flow, parameters, key=run_key(flow, parameters, key) if key else None)
     log.info("%s: run %s", flow, ordered.flow_run_id)
     return {"flowRunId": ordered.flow_run_id, "flowRunUrl": ordered.flow_run_url}
+
+
+def run_key(flow: Flow, parameters: dict[str, Any], key: str) -> str:
+    """Under the same *key* an act on another worker, or with another answer, is another act and has a run of its own."""
+    act = {name: value for name, value in parameters.items() if name in ACT}
+    return f"http:{flow}:{json.dumps(act, sort_keys=True)}:{key}"
 
 
 def _path(host: Host, worker: Worker) -> dict[str, Any]:

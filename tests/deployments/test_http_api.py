@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from deployments.http.acts import run_key
 from lifecycle.errors import HandoffTimeout
 from lifecycle.host import Host
 from lifecycle.lock import held
@@ -322,3 +323,11 @@ def test_the_description_names_every_action_and_nothing_outside(api: Api) -> Non
         PATH, f"{PATH}/events", f"{PATH}/workers/{{worker_id}}", f"{PATH}/runs/{{flow_run_id}}",
     }  # fmt: skip
     assert "$ref" not in json.dumps(document)
+
+
+def test_one_key_is_one_act_and_not_that_of_another_worker() -> None:
+    given = {"worker_id": "swarm1", "force": False, "why": "w", "asked_at": "1"}
+    first = run_key("renew", given, "friday")
+    assert run_key("renew", {**given, "asked_at": "2"}, "friday") == first
+    others = [{**given, "worker_id": "swarm2"}, {**given, "force": True}]
+    assert len({first, *(run_key("renew", other, "friday") for other in others)}) == 3
