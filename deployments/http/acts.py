@@ -234,7 +234,7 @@ def _begun(host: Host, flow: Flow, parameters: dict[str, Any], key: str | None) 
 
 
 def run_key(flow: Flow, parameters: dict[str, Any], key: str) -> str:
-    """Under the same *key* an act on another worker, or with another answer, is another act and has a run of its own."""
+    """Under the same *key* an act on another worker, or with another answer, is another act with a run of its own."""
     act = {name: value for name, value in parameters.items() if name in ACT}
     return f"http:{flow}:{json.dumps(act, sort_keys=True)}:{key}"
 
