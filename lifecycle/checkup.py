@@ -14,7 +14,8 @@ from lifecycle.launch import LaunchSpec
 from lifecycle.policy import Policy
 from lifecycle.remark import Remark, advice, fine, trouble
 from lifecycle.screen import PaneState
-from lifecycle.settings import Settings
+from lifecycle.settings import NotifySettings, Settings
+from lifecycle.sinks import unusable
 from lifecycle.tmux import installed_version
 from lifecycle.tokens import EncodingUnavailable, counter
 from lifecycle.worker import Worker
@@ -43,9 +44,12 @@ def check_files(settings: Settings) -> list[Remark]:
         found.append(fine("token counting", "tiktoken's ranks are installed"))
     except EncodingUnavailable as error:
         found.append(advice("token counting", f"{error}; contexts are bounded, not counted", "run make install again"))
-    if settings.notify.command is None and settings.notify.webhook is None:
+    if settings.notify == NotifySettings():
         says = "a block is written to log and event only: nobody is called"
-        found.append(advice("notifications", says, "set `[notify] webhook` or `command` in afresh.toml"))
+        fix = "set `[notify] apprise`, `webhook`, `command` or `blocks` in afresh.toml"
+        found.append(advice("notifications", says, fix))
+    for sink, why in unusable(settings.notify):
+        found.append(trouble("notifications", f"{sink}: {why}", f"correct `[notify]` in {settings.path}"))
     return found
 
 

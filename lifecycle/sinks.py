@@ -6,6 +6,7 @@ import http.client
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -14,15 +15,22 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from lifecycle.redaction import redact
 from lifecycle.settings import NotifySettings
+
+if TYPE_CHECKING:
+    from apprise import Apprise
 
 SINK_TIMEOUT = timedelta(seconds=10)
 """How long one sink may take. The renewal waits for it."""
 
 _LONGEST_COMPLAINT = 500
+
+_WEB = ("http://", "https://")
+_NOT_WEB = "its address begins with neither http:// nor https://"
+_NO_SERVICE = "Apprise knows no service of this address"
 
 
 class Failure(NamedTuple):
@@ -46,14 +54,32 @@ def send(sinks: NotifySettings, document: Mapping[str, str]) -> list[Failure]:
     return failures
 
 
-def _tell_service(address: str, document: Mapping[str, str]) -> str:
+def unusable(sinks: NotifySettings) -> list[Failure]:
+    """The sinks that can be seen to fail before anything is sent."""
+    failures = []
+    if sinks.command and shutil.which(sinks.command[0]) is None:
+        failures.append(Failure("command", "is not there, or cannot be run"))
+    if sinks.webhook and not sinks.webhook.startswith(_WEB):
+        failures.append(Failure("webhook", _NOT_WEB))
+    for number, address in enumerate(sinks.apprise, 1):
+        if _service_of(address) is None:
+            failures.append(Failure(f"apprise {number}", _NO_SERVICE))
+    return failures
+
+
+def _service_of(address: str) -> Apprise | None:
     import apprise  # noqa: PLC0415 - a third of a second, and most commands notify nobody
 
     # Its own lines name addresses, which hold the service's key.
     logging.getLogger("apprise").setLevel(logging.CRITICAL + 1)
     service = apprise.Apprise()
-    if not service.add(address):
-        return "Apprise knows no service of this address"
+    return service if service.add(address) else None
+
+
+def _tell_service(address: str, document: Mapping[str, str]) -> str:
+    service = _service_of(address)
+    if service is None:
+        return _NO_SERVICE
     body = "\n".join(filter(None, (document["body"], document.get("link"))))
     told = service.notify(body=body, title=document["subject"], timeout=SINK_TIMEOUT.total_seconds())
     return "" if told else "was not delivered"
@@ -83,8 +109,8 @@ def _run(command: Sequence[str], payload: bytes) -> str:
 
 
 def _post(address: str, payload: bytes) -> str:
-    if not address.startswith(("http://", "https://")):
-        return "its address begins with neither http:// nor https://"
+    if not address.startswith(_WEB):
+        return _NOT_WEB
     # Some services turn Python's own user agent away.
     headers = {"content-type": "application/json", "user-agent": "afresh"}
     try:

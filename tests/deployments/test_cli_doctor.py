@@ -52,6 +52,19 @@ def test_a_sound_worker_is_fine_and_everything_else_is_named(running: Operator) 
     assert [remark["about"] for remark in done.json if remark["verdict"] != "ok"] == ["Prefect server"]
 
 
+def test_a_notification_that_would_reach_nobody_is_a_trouble_told_without_its_address(running: Operator) -> None:
+    running.configure(
+        """[notify]
+command = ["no-such-program"]
+webhook = "hooks.example.org/hunter2"
+apprise = ["json://127.0.0.1", "hunter2"]"""
+    )
+    done = running("doctor", "--json")
+    told = [(remark["verdict"], remark["says"].partition(":")[0]) for remark in of(done, "notifications")]
+    assert told == [("trouble", "command"), ("trouble", "webhook"), ("trouble", "apprise 2")]
+    assert "hunter2" not in done.out
+
+
 def test_people_read_what_is_wrong_last_with_its_remedy_and_a_count(running: Operator) -> None:
     config(running, "display: {busy_input_mode: interrupt}")
     running.stage.cwd.rmdir()
