@@ -14,6 +14,7 @@ from lifecycle.agents.hermes.session import current_session
 from lifecycle.agents.hermes.unchanged import Unchanged
 from lifecycle.errors import ContextUnreadable
 from lifecycle.reading import ContextReading, Source
+from lifecycle.redaction import redact
 from lifecycle.tokens import EncodingUnavailable, TokenCounter, byte_bound, counter
 
 
@@ -147,7 +148,7 @@ def _reading(
         source=source,
         session_total=look.billed.total,
         billed=look.billed,
-        title=session.title,
+        title=redact(session.title) if session.title else None,
         compactions=look.compactions,
         api_calls=session.api_calls,
         started_at=datetime.fromtimestamp(session.started_at, UTC),

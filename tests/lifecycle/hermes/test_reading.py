@@ -371,3 +371,11 @@ def test_the_dates_of_a_reading_are_the_sessions(profile: Profile) -> None:
     assert found.started_at is not None
     assert found.started_at.tzinfo is UTC
     assert datetime.fromtimestamp(EPOCH, UTC) == found.started_at
+
+
+def test_no_secret_of_a_title_is_kept(tmp_path: Path) -> None:
+    """The agent makes a title of the first words, and readings stand in the ledger and on pages."""
+    secret = "ghp_" + "a1B2c3D4e5" * 4
+    made = Profile(tmp_path)
+    made.session(title=f"Push with {secret}")
+    assert read(tmp_path).title == "Push with [redacted:github-token]"
