@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from lifecycle.choice import Choice
 from lifecycle.ending import close
 from lifecycle.errors import LifecycleError, Misuse
@@ -37,7 +35,7 @@ def answer(host: Host, worker: Worker, choice: Choice, *, who: str, why: str = "
     """
     renewal = fitting(host, worker, choice, text=text)
     if renewal is None or (renewal.block is None and resting(host, worker) is not None):
-        return _answer_parked(host, worker, renewal, choice, who=who, why=why)
+        return _answer_parked(host, worker, renewal, choice, who=who, why=why, text=text)
     worker = host.governed(worker, renewal.reading)
     has_handoff = renewal.phase.reached(Phase.PARSED)
     host.event("answered", worker, renewal.renewal_id, choice=choice.value, who=who, why=why)
@@ -53,13 +51,8 @@ def answer(host: Host, worker: Worker, choice: Choice, *, who: str, why: str = "
         "parks": 0,
         "take_ups": 0,
     }
-    substitute: Literal["synthesize", "text"] | None = None
-    if choice is Choice.USE_TEXT:
-        substitute = "text"
-    elif choice is Choice.SYNTHESIZE or (choice is Choice.FORCE and not has_handoff):
-        substitute = "synthesize"
-    if substitute is not None:
-        changes |= {"substitute": substitute, "given_text": redact(text) if text else None}
+    if choice in (Choice.USE_TEXT, Choice.SYNTHESIZE) or (choice is Choice.FORCE and not has_handoff):
+        changes |= _substitute(choice, text)
     if choice is Choice.FORCE:
         changes["forced"] = True
     if choice is Choice.RETRY and renewal.phase in (Phase.REQUESTED, Phase.RESUMED):
@@ -74,6 +67,12 @@ def answer(host: Host, worker: Worker, choice: Choice, *, who: str, why: str = "
     )
 
 
+def _substitute(choice: Choice, text: str | None) -> dict[str, object]:
+    """Who speaks for the worker: a human's text, or its own records."""
+    kind = "text" if choice is Choice.USE_TEXT else "synthesize"
+    return {"substitute": kind, "given_text": redact(text) if text else None}
+
+
 def fitting(host: Host, worker: Worker, choice: Choice, *, text: str | None = None) -> Renewal | None:
     """The open renewal that *choice* answers; None for the rest of a parked worker without one. Nothing is changed.
 
@@ -82,10 +81,11 @@ def fitting(host: Host, worker: Worker, choice: Choice, *, text: str | None = No
     """
     renewal = host.ledger.record(worker.worker_id).open_renewal
     if (renewal is None or renewal.block is None) and resting(host, worker) is not None:
-        fits = (Choice.RETRY, Choice.DISMISS, Choice.HOLD) if renewal is not None else (Choice.RETRY,)
+        fits = _fits_parked(renewal)
         if choice not in fits:
             msg = f"{worker.worker_id} is parked; answer {' or '.join(fits)}"
             raise Misuse(msg, worker_id=worker.worker_id)
+        _check_text(worker, choice, text)
         return renewal
     if renewal is None:
         msg = f"{worker.worker_id} has no block that waits for an answer"
@@ -101,10 +101,22 @@ def fitting(host: Host, worker: Worker, choice: Choice, *, text: str | None = No
         word = "saved" if renewal.phase.reached(Phase.SAVED) else "given"
         msg = f"{worker.worker_id}: the handoff is {word} already; answer retry, dismiss or hold"
         raise Misuse(msg, worker_id=worker.worker_id)
+    _check_text(worker, choice, text)
+    return renewal
+
+
+def _check_text(worker: Worker, choice: Choice, text: str | None) -> None:
     if choice is Choice.USE_TEXT and not (text and text.strip()):
         msg = f"{worker.worker_id}: use-text needs a text that is not empty"
         raise Misuse(msg, worker_id=worker.worker_id)
-    return renewal
+
+
+def _fits_parked(renewal: Renewal | None) -> tuple[Choice, ...]:
+    """A worker that cannot answer for hours may be spoken for; once its handoff is there, nobody needs to."""
+    if renewal is None:
+        return (Choice.RETRY,)
+    spoken_for = () if renewal.phase.reached(Phase.PARSED) else (Choice.SYNTHESIZE, Choice.USE_TEXT)
+    return (Choice.RETRY, *spoken_for, Choice.DISMISS, Choice.HOLD)
 
 
 def _asked_anew(host: Host, worker: Worker, renewal: Renewal) -> Answered:
@@ -120,12 +132,14 @@ def _asked_anew(host: Host, worker: Worker, renewal: Renewal) -> Answered:
 
 
 def _answer_parked(
-    host: Host, worker: Worker, renewal: Renewal | None, choice: Choice, *, who: str, why: str
+    host: Host, worker: Worker, renewal: Renewal | None, choice: Choice, *, who: str, why: str, text: str | None
 ) -> Answered:
-    """End the rest of a worker at once: go on with its renewal, or close that."""
+    """End the rest of a worker at once: go on with its renewal, in another's words where told so, or close it."""
     host.event("answered", worker, renewal.renewal_id if renewal else None, choice=choice.value, who=who, why=why)
     unpark(host, worker)
-    if renewal is not None and choice is not Choice.RETRY:
+    if renewal is not None and choice in (Choice.SYNTHESIZE, Choice.USE_TEXT):
+        amend(host, renewal, **_substitute(choice, text), parks=0)
+    elif renewal is not None and choice is not Choice.RETRY:
         return _closed(host, worker, renewal, choice, why or f"{choice.value} by {who}")
     goes_on = f"renewal {renewal.renewal_id} goes on from {renewal.phase}" if renewal else "it is parked no more"
     return Answered(

@@ -268,12 +268,23 @@ def test_retry_ends_a_rest_at_once(scene: Scene) -> None:
     assert scene.renew().name == "Renewed"
 
 
-def test_a_parked_renewal_can_be_held_and_takes_no_other_answer(scene: Scene) -> None:
+def test_a_parked_worker_is_spoken_for_where_a_human_says_so(scene: Scene) -> None:
+    scene.stage.behave(handoff="mute", trouble=LIMIT)
+    _sweep()
+
+    assert _answer(scene, Choice.SYNTHESIZE)
+
+    assert scene.renew().name == "Renewed"
+    assert scene.renewal.saved is not None
+    assert 'quality: "synthesized"' in scene.renewal.saved.archive.read_text()
+
+
+def test_a_parked_renewal_can_be_held_and_is_not_forced(scene: Scene) -> None:
     scene.stage.behave(handoff="mute", trouble=LIMIT)
     _sweep()
 
     with pytest.raises(Misuse, match="parked"):
-        _answer(scene, Choice.SYNTHESIZE)
+        _answer(scene, Choice.FORCE)
     assert not _answer(scene, Choice.HOLD)
 
     assert scene.renewal.end is End.HELD
