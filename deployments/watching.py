@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 import psutil
 
 from deployments.address import access_environment, local_url
+from deployments.output import FAILED, tell
 from deployments.prefect_environment import client_environment
 from deployments.server import Running
 from lifecycle.errors import LifecycleError
@@ -29,6 +30,9 @@ EVERY = timedelta(minutes=1)
 
 PATIENCE = timedelta(seconds=30)
 """A server that answers within this was busy, not down."""
+
+LEAVES_WITHIN = timedelta(seconds=30)
+"""Prefect's runner (3.9.1) may wait for its dead server for ever when a run was under way, and nobody would sweep."""
 
 _TRIES = timedelta(seconds=2)
 
@@ -89,6 +93,9 @@ def watched(settings: Settings, server: Running) -> Iterator[threading.Event]:
     over, ended = threading.Event(), threading.Event()
     began, remedy = datetime.now(UTC), remedy_for(server.url, settings)
     clock = SystemClock()
+    with _kept_going(), Host.opened(settings) as host:
+        # It answers now: its next end is another one, however soon it comes.
+        heed_server(host, server.url, answers=True, remedy=remedy)
 
     def watch() -> None:
         looked = clock.monotonic()
@@ -105,6 +112,9 @@ def watched(settings: Settings, server: Running) -> Iterator[threading.Event]:
             if has_ended:
                 ended.set()
                 os.kill(os.getpid(), signal.SIGTERM)
+                if not over.wait(LEAVES_WITHIN.total_seconds()):
+                    tell(f"afresh: the Prefect server has ended: see {settings.home / 'server.log'}")
+                    os._exit(FAILED)
                 return
 
     thread = threading.Thread(target=watch, name="watch", daemon=True)
