@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
-from deployments.address import USER, access_environment
+from deployments.address import USER, access_environment, local_url, public_url
 from deployments.prefect_environment import client_environment
 from deployments.server import ServerError, answering, recorded
 from lifecycle.errors import Misuse
@@ -103,8 +103,11 @@ def _client(settings: Settings) -> Iterator[tuple[SyncPrefectClient, str]]:
         from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings  # noqa: PLC0415
     url = access["PREFECT_API_URL"].removesuffix("/api")
     asked = {PREFECT_API_URL: f"{url}/api", PREFECT_API_AUTH_STRING: access.get("PREFECT_API_AUTH_STRING")}
+    # Who reads the answer may be on another host, behind the proxy that the configuration names.
+    port = settings.server.port
+    shown = public_url(settings, port) if url == local_url(settings, port) else url
     with answering(url), temporary_settings(asked), get_client(sync_client=True) as client:
-        yield client, url
+        yield client, shown
 
 
 def _access(settings: Settings) -> dict[str, str]:
