@@ -80,6 +80,8 @@ class ParsedHandoff(Value):
     """Those that the handoff must hold; it is given what it lacks."""
     supplement: Redacted = ""
     """What the transcript tells beside the words of a worker that said too little."""
+    newest_row: int = 0
+    """Of a synthesized handoff the newest row that it tells of; work behind it would be lost."""
 
 
 class SavedHandoff(Value):

@@ -56,6 +56,7 @@ def synthesize(host: Host, worker: Worker, renewal: Renewal) -> ParsedHandoff:
         ContextUnreadable: the agent's database cannot be read, so there is nothing to collect from.
     """
     process, paths = host.process(worker), host.paths(worker)
+    newest = host.turn(worker, process).newest_row
     found = host.agent(worker).conversation(worker, since=process.started_at if process else None)
     made = collect(
         found,
@@ -77,6 +78,7 @@ def synthesize(host: Host, worker: Worker, renewal: Renewal) -> ParsedHandoff:
         notes=notes,
         identifiers=made.wanted,
         asks_human=made.asks_human,
+        newest_row=newest,
     )
 
 

@@ -112,14 +112,20 @@ def _may_stop(host: Host, worker: Worker, renewal: Renewal, saved: SavedHandoff)
         raise BusyTooLong(msg, worker_id=worker.worker_id, evidence=busy.evidence(), reason="not_idle")
     if look.state in GONE:
         return look
-    if saved.answered_row and not _is_newest_word(host, worker, renewal):
+    if not _is_newest_word(host, worker, renewal, saved):
         msg = f"{worker.worker_id}: went on working after its handoff; the handoff is not its newest word"
         raise HandoffOutdated(msg, worker_id=worker.worker_id, evidence=look.evidence())
     return look
 
 
-def _is_newest_word(host: Host, worker: Worker, renewal: Renewal) -> bool:
-    """Whether nothing was said or done since the answer, which is followed through compactions by its text."""
+def _is_newest_word(host: Host, worker: Worker, renewal: Renewal, saved: SavedHandoff) -> bool:
+    """Whether nothing was said or done since the answer, which is followed through compactions by its text.
+
+    A handoff that was synthesized tells of a newest row instead; one that a human gave is the human's word.
+    """
+    if not saved.answered_row:
+        told = renewal.parsed.newest_row if renewal.parsed is not None else 0
+        return not told or host.turn(worker, host.process(worker)).newest_row <= told
     asked = renewal.correction or renewal.request
     if asked is None or renewal.parsed is None:
         return True

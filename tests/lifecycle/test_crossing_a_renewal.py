@@ -11,7 +11,7 @@ import pytest
 from lifecycle.answering import answer
 from lifecycle.choice import Choice
 from lifecycle.ending import block
-from lifecycle.errors import LifecycleError
+from lifecycle.errors import HandoffOutdated, LifecycleError
 from lifecycle.handoff import IDENTIFIERS, ORDERS, TRANSCRIPT
 from lifecycle.host import Host
 from lifecycle.renewal import Block, OpenedRenewal, Renewal
@@ -155,6 +155,24 @@ def test_one_that_will_not_answer_is_spoken_for_where_the_policy_says_so(stage: 
     assert pack_of(renewal).splitlines()[-1] == f"NEXT_ACTION: {LAST_WORDS[Resumption.REGROUND]}"
     assert 'quality: "synthesized"' in archive_of(renewal)
     assert not any(text.startswith("CONTINUE") for text in user_texts(stage))
+
+
+def test_what_a_worker_does_after_it_was_spoken_for_is_not_lost(stage: Stage) -> None:
+    stage.fill(70_000)
+    stage.behave(handoff="partial")
+    with host_of(stage, policy={"on_missing_handoff": "synthesize"}) as host:
+        worker = host.worker("swarm1")
+        opened = detect_context_pressure(host, worker, by_hand=True)
+        assert isinstance(opened, OpenedRenewal)
+        worker = host.governed(worker, opened.reading)
+        saved = persist_handoff(host, worker, parse_handoff(host, worker, request_handoff(host, worker, opened)))
+        pid = stage.pane_pid
+        stage.answer_to(stage.say("one more drawer, please"))
+
+        with pytest.raises(HandoffOutdated):
+            stop_worker(host, worker, saved)
+
+    assert stage.pane_pid == pid
 
 
 def test_a_weak_resume_is_told_and_the_second_in_a_row_waits_for_a_human(host: Host, stage: Stage) -> None:
