@@ -215,8 +215,9 @@ class Host:
             return reading
         return reading.model_copy(update={"asked_compactions": asked.happened_by(reading)})
 
-    def turn(self, worker: Worker, process: Process | None) -> TurnState:
-        return self.agent(worker).turn(worker, since=process.started_at if process else None)
+    def turn(self, worker: Worker, process: Process | None, *, known: TurnState | None = None) -> TurnState:
+        """Where the worker's session stands. *known* is what was found last, which saves reading what is unchanged."""
+        return self.agent(worker).turn(worker, since=process.started_at if process else None, known=known)
 
     def event(self, kind: str, worker: Worker, renewal_id: str | None = None, **detail: JsonValue) -> None:
         self.ledger.add_event(kind, worker.worker_id, at=self.now(), renewal_id=renewal_id, **detail)

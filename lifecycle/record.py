@@ -10,6 +10,7 @@ from lifecycle.orders import Orders
 from lifecycle.processes import ProcessId
 from lifecycle.reading import ContextReading
 from lifecycle.renewal import Delivery, Renewal
+from lifecycle.transcript import TurnState
 from lifecycle.value import Value
 
 
@@ -29,7 +30,8 @@ class WorkerRecord(Value):
     """The memory of one worker. Every field has a default: a worker that was never seen has an empty record.
 
     *automatic* overrules the configuration where it is set. *baseline* is the first reading of the session
-    *baseline_session*. *last_good* is the newest reading that was not unknown; *unknown_streak* counts the
+    *baseline_session*. *last_good* is the newest reading that was not unknown, *last_turn* where its turn last stood;
+    *unknown_streak* counts the
     unknown ones since. *repeats* counts generations in a row that ended with the same next action;
     *idle_repeats* those of them that also changed no file and made no tool call. *busy_since* is the first
     sweep of an unbroken run of sweeps that found the worker over a limit and busy. *agent* is the process that
@@ -56,6 +58,7 @@ class WorkerRecord(Value):
     baseline: int | None = None
     baseline_session: str | None = None
     last_good: ContextReading | None = None
+    last_turn: TurnState | None = None
     unknown_streak: int = 0
     checkpoint_asked_in: str | None = None
     stale_renewed_in: str | None = None

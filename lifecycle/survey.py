@@ -95,7 +95,7 @@ def examine(
     record = record or host.ledger.record(worker.worker_id)
     reading = host.read(worker, process, overhead=record.overhead, known=record.last_good)
     worker = worker.model_copy(update={"policy": host.settings.policy_of(worker.worker_id, reading.model)})
-    turn = _turn(host, worker, process) if pane.state is not PaneState.ABSENT else None
+    turn = _turn(host, worker, process, record.last_turn) if pane.state is not PaneState.ABSENT else None
     boot = host.boot_id()
     identity = process.identity if process else None
     record = counted(record, worker, reading, pane, turn, now, agent=identity, boot=boot)
@@ -213,9 +213,9 @@ def _knowing_launch(host: Host, worker: Worker, process: Process | None, record:
         return record
 
 
-def _turn(host: Host, worker: Worker, process: Process | None) -> TurnState | None:
+def _turn(host: Host, worker: Worker, process: Process | None, known: TurnState | None) -> TurnState | None:
     try:
-        return host.turn(worker, process)
+        return host.turn(worker, process, known=known)
     except ContextUnreadable:
         return None
 
@@ -245,6 +245,8 @@ def counted(
     mark = pane.stillness(turn.newest_row if turn else 0) if pane.state is PaneState.BUSY else ""
     same = mark and mark == before.still_mark
     changes |= {"still_mark": mark, "still_since": (before.still_since if same else now) if mark else None}
+    if turn is not None:
+        changes["last_turn"] = turn
     if not is_unknown:
         changes |= {"last_good": reading, "session_id": reading.session_id}
         changes["compression"] = judged(before.compression, reading, turn, now)
@@ -260,8 +262,8 @@ def counted(
 
 
 _COUNTED = (
-    "unknown_streak", "busy_since", "last_good", "session_id", "last_alive_at", "agent", "deaths", "last_boot",
-    "was_alive", "launch", "still_mark", "still_since",
+    "unknown_streak", "busy_since", "last_good", "last_turn", "session_id", "last_alive_at", "agent", "deaths",
+    "last_boot", "was_alive", "launch", "still_mark", "still_since",
 )  # fmt: skip
 
 

@@ -30,19 +30,20 @@ class TurnState(Value):
     *answered* is false while the newest user row has no closed assistant row behind it. *compacting* is a
     live compaction lock; *delegating* an open delegate or background turn. *compaction_rests_until* is how long the
     agent itself does not try to compact, after one that failed; *failed_summaries* counts those in a row whose
-    summary was none of a model's.
+    summary was none of a model's. *mark* stands for the files that were read as they then were, empty where that is
+    not sure.
     """
 
     session_id: str | None = None
     newest_row: int = 0
     newest_at: datetime | None = None
     last_role: str | None = None
-    last_text: str = ""
     answered: bool = True
     compacting: bool = False
     delegating: bool = False
     compaction_rests_until: datetime | None = None
     failed_summaries: int = 0
+    mark: str = ""
 
 
 class ToolCall(Value):

@@ -53,8 +53,8 @@ class Agent(Protocol):
         """What the pane means. *agent* is the agent's process in the pane's tree, None where there is none."""
         ...
 
-    def turn(self, worker: Worker, *, since: datetime | None) -> TurnState:
-        """Where the current session stands.
+    def turn(self, worker: Worker, *, since: datetime | None, known: TurnState | None = None) -> TurnState:
+        """Where the current session stands. *known* is what an earlier look found: it saves one at what is unchanged.
 
         Raises:
             ContextUnreadable

@@ -69,14 +69,16 @@ class HermesAgent:
     def look(self, worker: Worker, screen: Screen, agent: Process | None) -> PaneLook:
         return face.look(worker.profile.name, screen, agent)
 
-    def turn(self, worker: Worker, *, since: datetime | None) -> TurnState:
-        return self._turns.found(
+    def turn(self, worker: Worker, *, since: datetime | None, known: TurnState | None = None) -> TurnState:
+        mark, state = self._turns.found(
             worker.profile,
-            (worker.worker_id, since),
+            ("turn", worker.worker_id, since),
             lambda: turn.turn(worker.profile, worker.worker_id, since=since, now=datetime.now(UTC)),
             # A compaction's lease and a silent background turn end by time alone.
             lasts=lambda state: not state.compacting and not state.delegating,
-        )[1]
+            known=(known.mark, known) if known is not None and known.mark else None,
+        )
+        return state.model_copy(update={"mark": mark})
 
     def newest_row(self, worker: Worker) -> int:
         return transcript.newest_row(worker.profile, worker.worker_id)

@@ -30,7 +30,7 @@ _TUI_NODE = "tui_dist/entry.js"
 def is_agent(process: Process, profile: Path) -> bool:
     """Whether *process* is an interactive Hermes on *profile*. Parents are asked first: the topmost one is it."""
     found = profile_of(process)
-    return found is not None and found.resolve() == profile.resolve()
+    return found is not None and (found == profile or found.resolve() == profile.resolve())
 
 
 def launch_spec(worker: Worker, live: Process | None, environment: Mapping[str, str]) -> LaunchSpec:

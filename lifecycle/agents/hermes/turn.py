@@ -32,7 +32,6 @@ def turn(profile: Path, worker_id: str, *, since: datetime | None, now: datetime
             newest_row=last.row_id if last else 0,
             newest_at=datetime.fromtimestamp(last.at, UTC) if last else None,
             last_role=last.role if last else None,
-            last_text=last.text if last else "",
             answered=_is_answered(state, session),
             compacting=_is_compacting(state, session, now),
             delegating=_is_delegating(state, session, since, now),

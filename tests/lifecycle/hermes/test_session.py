@@ -45,7 +45,7 @@ def test_a_database_that_lives_in_its_wal_is_read(tmp_path: Path) -> None:
     reading = read(tmp_path)
     assert (reading.error, reading.newest_row) == (None, 1)
     state = turn(tmp_path, "swarm1", since=None, now=NOW)
-    assert (state.last_text, state.answered) == ("hello", False)
+    assert (state.newest_row, state.answered) == (1, False)
 
 
 @pytest.mark.parametrize(

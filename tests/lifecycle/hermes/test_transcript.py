@@ -320,7 +320,7 @@ def test_a_turn_is_answered_only_by_a_closed_row_behind_the_newest_user_row(prof
     assert state_of(profile).answered
     asked = profile.say("user", "more", 10)
     state = state_of(profile)
-    assert (state.answered, state.newest_row, state.last_role, state.last_text) == (False, asked, "user", "more")
+    assert (state.answered, state.newest_row, state.last_role) == (False, asked, "user")
     profile.say("assistant", "calling", 11, finish_reason="tool_calls", tool_calls="[{}]")
     profile.say("tool", "output", 12)
     assert not state_of(profile).answered

@@ -22,6 +22,7 @@ from lifecycle.agents.hermes.turn import turn
 from lifecycle.agents.hermes.unchanged import FILES, SETTLED
 from lifecycle.policy import Policy
 from lifecycle.reading import ContextReading, ContextState
+from lifecycle.transcript import TurnState
 from lifecycle.worker import Worker
 from tests.lifecycle.hermes.hermes_profile import (
     EPOCH,
@@ -167,7 +168,7 @@ def test_through_any_history_the_kept_reading_is_the_plain_one(tmp_path: Path, s
     chance = random.Random(seed)  # noqa: S311 - no secret
     history = _History(Profile(tmp_path), chance)
     agent, worker = HermesAgent(), Worker(worker_id="swarm1", profile=tmp_path, session="s", policy=Policy())
-    fast = agent.read_context(worker, since=None, now=NOW)
+    fast, known = agent.read_context(worker, since=None, now=NOW), TurnState()
     kept = 0
     with closing(sqlite3.connect(history.made.path)) as owner:
         owner.execute("PRAGMA journal_mode = WAL")
@@ -178,12 +179,14 @@ def test_through_any_history_the_kept_reading_is_the_plain_one(tmp_path: Path, s
                 settle(tmp_path, step)
             if chance.random() < 0.3:  # another process, which knows the last reading from the ledger
                 agent, fast = HermesAgent(), ContextReading.recall(fast.model_dump_json())
+                known = TurnState.recall(known.model_dump_json())
             for _ in range(2):
                 fast = agent.read_context(worker, since=None, now=NOW, known=fast)
                 plain = read(tmp_path)
                 assert fast.model_copy(update={"mark": plain.mark}) == plain, f"step {step}"
                 stands = turn(tmp_path, "swarm1", since=None, now=NOW)
-                assert agent.turn(worker, since=None) == stands
+                known = agent.turn(worker, since=None, known=known)
+                assert known.model_copy(update={"mark": ""}) == stands
                 assert (stands.newest_row, stands.answered) == stands_plainly(tmp_path, stands.session_id)
             kept += fast.mark != ""
     assert kept > 20
@@ -199,6 +202,10 @@ def test_another_process_takes_up_a_known_reading_and_a_known_count(
     known = ContextReading.recall(ContextReader().read(tmp_path, "swarm1", since=None, now=NOW).model_dump_json())
     with no_look_allowed(monkeypatch):
         assert ContextReader().read(tmp_path, "swarm1", since=None, now=NOW, known=known) == known
+    worker = Worker(worker_id="swarm1", profile=tmp_path, session="s", policy=Policy())
+    stands = TurnState.recall(HermesAgent().turn(worker, since=None).model_dump_json())
+    with no_look_allowed(monkeypatch):
+        assert HermesAgent().turn(worker, since=None, known=stands) == stands
 
     made.say("assistant", "one answer", 11)
     counted: list[str] = []
@@ -209,6 +216,7 @@ def test_another_process_takes_up_a_known_reading_and_a_known_count(
 
     ContextReader(count).read(tmp_path, "swarm1", since=None, now=NOW, known=known)
     assert [text for text in counted if text] == ["one answer"]
+    assert HermesAgent().turn(worker, since=None, known=stands).answered
 
 
 def test_a_count_of_another_file_is_not_gone_on_from(tmp_path: Path) -> None:
