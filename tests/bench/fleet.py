@@ -30,27 +30,30 @@ def text_of(tokens: int, chance: random.Random) -> str:
     return " ".join(chance.choices(_WORDS, k=max(1, round(tokens / 1.9))))
 
 
-def make_session(folder: Path, *, tokens: int, rows: int, log: bool, seed: int) -> Path:
-    """One profile with one open session of about *tokens* in *rows* live rows, and its agent.log if there is one."""
+def make_session(folder: Path, *, tokens: int, rows: int, log: bool, seed: int, begun: float = 0) -> Path:
+    """One profile with one open session of about *tokens* in *rows* live rows, and its agent.log if there is one.
+
+    *begun* is when, in seconds after `EPOCH`.
+    """
     chance = random.Random(seed)  # noqa: S311 - no secret
     made = Profile(folder)
     made.run("PRAGMA journal_mode = WAL")
-    made.session(system_prompt=text_of(3_000, chance), input_tokens=tokens * 3, output_tokens=tokens // 5)
+    made.session(at=begun, system_prompt=text_of(3_000, chance), input_tokens=tokens * 3, output_tokens=tokens // 5)
     each = max(1, (tokens - 3_000) // rows)
-    grow(folder, rows=rows, tokens=each, seed=seed, first=0)
+    grow(folder, rows=rows, tokens=each, seed=seed, first=0, begun=begun)
     (folder / "config.yaml").write_text("model: {default: stub-model, context_length: 1000000}\n")
     if log:
-        lines = [line(1, START)]
+        lines = [line(begun + 1, START)]
         # Other modules write far more than one line a call.
         for number in range(1, rows // 2 + 1):
-            at = 2.0 * number
+            at = begun + 2.0 * number
             lines += [line(at - 0.5, f"tools.terminal: ran command {number} in 0.4s", tag=MAIN)] * 6
             lines.append(call(number, 10_000 + number * each * 2, at))
         made.log(*lines)
     return folder
 
 
-def grow(folder: Path, *, rows: int, tokens: int, seed: int, first: int) -> None:
+def grow(folder: Path, *, rows: int, tokens: int, seed: int, first: int, begun: float = 0) -> None:
     """Add *rows* of about *tokens* each behind the row numbered *first*, in one transaction."""
     chance = random.Random(seed + first)  # noqa: S311
     texts = [text_of(tokens, chance) for _ in range(24)]
@@ -59,7 +62,13 @@ def grow(folder: Path, *, rows: int, tokens: int, seed: int, first: int) -> None
             "INSERT INTO messages (session_id, role, content, timestamp, finish_reason, token_count) "
             "VALUES (?, ?, ?, ?, 'stop', ?)",
             [
-                (MAIN, "assistant" if number % 2 else "user", f"{number} {texts[number % 24]}", EPOCH + number, tokens)
+                (
+                    MAIN,
+                    "assistant" if number % 2 else "user",
+                    f"{number} {texts[number % 24]}",
+                    EPOCH + begun + number,
+                    tokens,
+                )
                 for number in range(first, first + rows)
             ],
         )

@@ -1,0 +1,81 @@
+"""`python -m tests.bench`: measure everything beside what it is held against; a table, and build/bench.json.
+
+Each room is a process of its own, so that no other's memory or imports count in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from importlib import import_module
+from pathlib import Path
+
+from tests.bench.measure import Figure, table
+
+REPOSITORY = Path(__file__).parents[2]
+FOUND = REPOSITORY / "build" / "bench.json"
+
+
+ROOMS = {
+    "readings": "readings:one_worker",
+    "scan": "readings:scan",
+    "growth": "readings:growth",
+    "panes": "panes:look",
+    "status": "commands:status",
+    "sweep": "sweeping:sweep",
+    "rest": "resting:rest",
+    "hermes": "renewing:with_hermes",
+    "parallel": "parallel:side_by_side",
+}
+"""What measures, as module and function. It is imported in the room's own process only."""
+
+
+def main() -> int:
+    given = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    given.add_argument("--only", nargs="+", choices=ROOMS, default=list(ROOMS), help="some of the rooms")
+    given.add_argument("--fleet", type=Path, help="keep the profiles here; else they are made anew and removed")
+    given.add_argument("--room", choices=ROOMS, help=argparse.SUPPRESS)
+    chosen = given.parse_args()
+    if chosen.room:
+        module, _, name = ROOMS[chosen.room].partition(":")
+        for figure in getattr(import_module(f"tests.bench.{module}"), name)(chosen.fleet):
+            print(figure.model_dump_json(), flush=True)
+        return 0
+    with tempfile.TemporaryDirectory(prefix="afresh-bench-") as folder:
+        return _run(chosen.only, (chosen.fleet or Path(folder)).absolute())
+
+
+def _run(rooms: list[str], fleet: Path) -> int:
+    fleet.mkdir(parents=True, exist_ok=True)
+    found: list[dict[str, object]] = []
+    failed = []
+    for room in rooms:
+        began, load = time.monotonic(), os.getloadavg()[0]
+        figures, code = _figures_of(room, fleet)
+        took = time.monotonic() - began
+        print(f"{room} ({took:.0f} s, load {load:.1f})\n{table(figures)}\n", flush=True)
+        found += [{"room": room, "load": load, "holds": one.holds, **one.model_dump(mode="json")} for one in figures]
+        failed += [room] if code else []
+    FOUND.parent.mkdir(exist_ok=True)
+    FOUND.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+    missed = [str(one["name"]) for one in found if not one["holds"]]
+    print(f"{len(found)} figures in {FOUND.relative_to(REPOSITORY)}; missed: {', '.join(missed) or 'none'}")
+    for room in failed:
+        print(f"{room} ended with an error", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _figures_of(room: str, fleet: Path) -> tuple[list[Figure], int]:
+    command = [sys.executable, "-m", "tests.bench", "--room", room, "--fleet", str(fleet)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    return [Figure.model_validate_json(line) for line in lines], done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

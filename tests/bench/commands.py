@@ -1,0 +1,36 @@
+"""`afresh status` as people start it: a whole process, for one worker and for a thousand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from lifecycle.survey import survey
+from tests.bench.crew import crew_of
+from tests.bench.measure import Figure, seconds
+from tests.bench.readings import INTERPRETER
+
+AFRESH = Path(sys.executable).with_name("afresh")
+
+
+def status(_: Path, workers: int = 1_000, *, runs: int = 7) -> Iterator[Figure]:
+    """Of workers that a sweep has looked at before, all idle in their panes."""
+    with crew_of(workers) as crew:
+        with crew.host() as host:
+            for _ in range(2):
+                survey(host, host.workers())
+
+        def run(*command: str | Path) -> None:
+            subprocess.run(command, check=True, capture_output=True, env={**os.environ, **crew.ground.environment})
+
+        nothing = seconds(lambda: run(INTERPRETER, "-c", "pass"), runs=runs)
+        one = seconds(lambda: run(AFRESH, "status", "swarm1"), runs=runs)
+        many = seconds(lambda: run(AFRESH, "status"), runs=runs)
+        for name, took, target in (("one worker", one, 0.6), (f"{workers:,} workers", many, 2)):
+            yield Figure(
+                name=f"afresh status of {name}", value=took, unit="s", target=target, better="less",
+                against="the whole process", detail={"python3 -c pass, s": nothing},
+            )  # fmt: skip
