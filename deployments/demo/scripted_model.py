@@ -95,10 +95,17 @@ class ScriptedModel:
         self.stop()
 
     def _measured(self, body: dict[str, Any]) -> Prompt:
-        """Count characters; `[[tokens N]]` anywhere in the conversation says how many came up to there."""
+        """Count characters; `[[tokens N]]` in what a person said says how many came up to there."""
         messages = body.get("messages") or []
         system = [message for message in messages if message.get("role") == "system"]
-        talk = json.dumps([message for message in messages if message.get("role") != "system"])
+        # A handoff that is read quotes what was said in another session.
+        talk = ", ".join(
+            json.dumps(message)
+            if message.get("role") == "user"
+            else json.dumps(message).replace("[[tokens", "[(tokens")
+            for message in messages
+            if message.get("role") != "system"
+        )
         fixed = len(json.dumps([body.get("tools") or [], system])) / self._script.chars_per_token
         for told in re.finditer(r"\[\[tokens (\d+)\]\]", talk):
             fixed, talk = float(told.group(1)), told.string[told.end() :]
