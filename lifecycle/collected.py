@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -117,11 +118,27 @@ class Collected(Value):
 
 
 _T = TypeVar("_T", TouchedFile, Command)
+_NUMBER = re.compile(r"\d+")
 
 
 def going_first(listed: Sequence[TouchedFile] | Sequence[Command]) -> list[int]:
-    """The places in *listed* in the order in which they are left out: the lesser ones, then the oldest."""
-    return sorted(range(len(listed)), key=lambda place: (not listed[place].is_lesser, place))
+    """The places in *listed* in the order in which they are left out: what only looked, what was done again later with
+    other numbers, then the oldest.
+    """
+    forms = [_form(one) for one in listed]
+    last = {form: place for place, form in enumerate(forms)}
+
+    def rank(place: int) -> tuple[int, int]:
+        again = last[forms[place]] != place
+        return (0 if listed[place].is_lesser else 1 if again else 2, place)
+
+    return sorted(range(len(listed)), key=rank)
+
+
+def _form(one: TouchedFile | Command) -> str:
+    if isinstance(one, TouchedFile):
+        return one.path
+    return f"{one.exit_code} {_NUMBER.sub('0', one.command)}"
 
 
 def newest(listed: Sequence[_T], most: int) -> list[_T]:

@@ -160,6 +160,16 @@ def test_what_only_looked_is_left_out_before_what_did_something() -> None:
     assert f"- ({300 - len(kept.files)} left out, first those that only looked)" in text
 
 
+def test_what_was_done_again_with_other_numbers_is_left_out_before_what_was_done_once() -> None:
+    once = [Command(command=f"make {word}", exit_code=0, at=AT) for word in ("plant", "water", "reap")]
+    again = [Command(command=f"python show.py {number}", exit_code=0, at=AT) for number in range(200)]
+    text = render(everything(commands=(*once, *again)), budget=1_500, count=COUNT)
+    kept = read_collected(f"\n{HEADING}\n{text}")
+    assert kept is not None
+    assert kept.commands[:3] == tuple(once)
+    assert kept.commands[-1] == again[-1]
+
+
 def test_a_part_that_is_shortened_further_counts_on_and_keeps_what_can_hurt() -> None:
     once = render(mixed(300), budget=3_500, count=COUNT)
     twice = shortened(once, 1_200, COUNT)
