@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -152,6 +152,22 @@ class Journal(LedgerFile):
         if self._rows(f"select 1 {over} limit 1", named):
             with self.transaction():
                 self._connection.execute(f"delete {over}", named)
+
+    def keep_untold(self, document: Mapping[str, str], *, at: datetime) -> None:
+        """Keep a notice that reached nobody."""
+        with self.transaction():
+            self._connection.execute(
+                "insert into untold (at, document) values (?, ?)", (at.isoformat(), json.dumps(document))
+            )
+
+    def untold(self) -> list[tuple[int, datetime, dict[str, str]]]:
+        """The notices that reached nobody yet, with their number and time, oldest first."""
+        rows = self._rows("select untold_id, at, document from untold order by untold_id")
+        return [(number, datetime.fromisoformat(at), json.loads(document)) for number, at, document in rows]
+
+    def forget_untold(self, number: int) -> None:
+        with self.transaction():
+            self._connection.execute("delete from untold where untold_id = ?", (number,))
 
     def stamp(self, what: str, *, at: datetime) -> None:
         """Remember when *what* happened last on this host."""

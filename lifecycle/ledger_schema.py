@@ -74,3 +74,8 @@ def m002_breakers(db: Database) -> None:
         not_null={"kind", "since", "why"},
         strict=True,
     )
+
+
+@migrations()
+def m003_notices_that_reached_nobody(db: Database) -> None:
+    db.table("untold").create({"untold_id": int, "at": str, "document": str}, pk="untold_id", strict=True)

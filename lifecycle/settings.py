@@ -61,6 +61,11 @@ class NotifySettings(Value):
     apprise: tuple[str, ...] = ()
     blocks: tuple[str, ...] = ()
 
+    @property
+    def sinks(self) -> int:
+        """How many ways there are besides Prefect's blocks."""
+        return (self.command is not None) + (self.webhook is not None) + len(self.apprise)
+
     @field_validator("blocks")
     @classmethod
     def _have_type_and_name(cls, blocks: tuple[str, ...]) -> tuple[str, ...]:

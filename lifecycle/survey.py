@@ -15,7 +15,7 @@ from lifecycle.errors import ContextUnreadable, LaunchUnknown, LedgerError, Life
 from lifecycle.host import Host
 from lifecycle.incidents import tell_reboot, tell_server_gone
 from lifecycle.launching import launch_of
-from lifecycle.notifying import notify
+from lifecycle.notifying import notify, tell_again
 from lifecycle.panorama import panes_of
 from lifecycle.parking import heed_accounts
 from lifecycle.processes import Process, ProcessId
@@ -161,6 +161,7 @@ def survey(host: Host, workers: Iterable[Worker]) -> Survey:
     over = [finding.worker_id for finding in findings if _is_at_rest(finding)]
     host.ledger.forget_notices(*over, passing=PASSING)
     _tell_unexamined(host, chosen, found.unexamined)
+    tell_again(host)
     return found
 
 

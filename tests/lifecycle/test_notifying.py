@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,7 +18,7 @@ import pytest
 
 import lifecycle.sinks
 from lifecycle.host import Host
-from lifecycle.notifying import notify, notify_host
+from lifecycle.notifying import WORTH_TELLING, notify, notify_host, tell_again
 from lifecycle.settings import Settings
 from lifecycle.waiting import SystemClock, wait_until
 from lifecycle.worker import Worker
@@ -336,3 +336,46 @@ def test_an_apprise_address_that_fails_is_recorded_and_not_told(
         assert "hunter2" not in str(host.ledger.events())
     assert "hunter2" not in caplog.text
     assert len(server.received) == 1
+
+
+def test_what_no_sink_took_is_told_when_one_is_there_again_and_once(room: Room, tmp_path: Path) -> None:
+    with room.host(command=["/nowhere/call"]) as host:
+        assert notify(host, room.worker, "blocked:1", "blocked", "the first")
+        assert notify(host, room.worker, "blocked:2", "blocked", "the second")
+        tell_again(host)
+        assert len(failures(host)) == 3, "while nothing is taken, only the oldest is tried again"
+
+    out = tmp_path / "told"
+    with room.host(command=script(f"open({str(out)!r}, 'a').write(sys.stdin.read() + '\\n')")) as host:
+        tell_again(host)
+        tell_again(host)
+
+    told = [json.loads(line)["body"] for line in out.read_text().splitlines()]
+    assert told == ["the first", "the second"]
+
+
+def test_what_one_of_two_sinks_took_is_not_told_again(room: Room, tmp_path: Path) -> None:
+    out = tmp_path / "told"
+    with room.host(
+        webhook="http://127.0.0.1:9/", command=script(f"open({str(out)!r}, 'a').write(sys.stdin.read() + '\\n')")
+    ) as host:
+        notify(host, room.worker, "blocked:1", "blocked", "the first")
+        tell_again(host)
+
+    assert len(out.read_text().splitlines()) == 1
+
+
+def test_what_is_a_day_old_is_told_to_nobody(room: Room) -> None:
+    with room.host(command=["/nowhere/call"]) as host:
+        notify(host, room.worker, "blocked:1", "blocked", "the first")
+        host.clock = _Later(WORTH_TELLING + timedelta(minutes=1))
+        tell_again(host)
+        assert host.ledger.untold() == []
+
+
+class _Later(SystemClock):
+    def __init__(self, ahead: timedelta) -> None:
+        self.ahead = ahead
+
+    def now(self) -> datetime:
+        return super().now() + self.ahead
