@@ -48,7 +48,7 @@ def reader(running: Operator, prefect_api: str, monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("page", sorted(path.stem for path in DOCS.glob("*.md")))
 def test_every_page_is_run_somewhere_and_each_configuration_it_shows_is_valid(page: str, afresh: Operator) -> None:
-    assert page in (*RUN_HERE, *RUN_ELSEWHERE, "guarantees", "performance")
+    assert page in (*RUN_HERE, *RUN_ELSEWHERE, "fidelity", "guarantees", "performance")
     for text in blocks(page, "toml"):
         afresh.toml.write_text(text)
         assert load_settings(environ={**os.environ, **afresh.environment()}).path == afresh.toml
