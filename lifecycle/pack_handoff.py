@@ -83,7 +83,8 @@ def _cut(name: str, text: str, tokens: int, count: TokenCounter) -> str:
         return lists
     lines = text.split("\n")
     items = sum(line.lstrip().startswith(("- ", "* ", "> ")) for line in lines)
-    if items < _LISTED * len(lines):
+    # What was said is told in its order: without its middle, words would stand there that later ones took back.
+    if name != TRANSCRIPT and items < _LISTED * len(lines):
         return _begun(lines, tokens, count) or fitted(text, tokens, count, where=_WHERE)
     note = "[… {} older lines left out; the whole handoff has them …]"
     kept, dropped = last_that_fit(lines, tokens - count(note.format(len(lines))) - 1, count)

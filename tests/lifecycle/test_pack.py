@@ -215,6 +215,13 @@ def test_rows_of_the_session_have_what_the_workers_words_leave_over() -> None:
     assert TRANSCRIPT not in cut_handoff(parts, 1_010, COUNT)
 
 
+def test_of_what_was_said_the_oldest_goes_and_never_the_middle() -> None:
+    rows = "\n".join(f"drawer {number} is counted" for number in range(400))
+    text = cut_handoff({TRANSCRIPT: rows}, 600, COUNT)
+    kept = [line for line in text.split("\n") if line.startswith("drawer ")]
+    assert kept == [f"drawer {number} is counted" for number in range(400)][-len(kept) :]
+
+
 def test_of_what_was_collected_the_looks_go_first_and_the_open_calls_last() -> None:
     files = tuple(
         TouchedFile(path=f"/repo/src/{number}.py", acts=("read",) if number % 2 else ("written",), last=NOW)
