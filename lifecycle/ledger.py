@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from lifecycle.errors import LedgerError, RenewalInProgress
 from lifecycle.ledger_journal import Event, Journal, StoredHandoff
+from lifecycle.ledger_thinning import Thinning
 from lifecycle.record import WorkerRecord
 from lifecycle.renewal import Renewal
 from lifecycle.value import SCHEMA
@@ -16,7 +17,7 @@ from lifecycle.value import SCHEMA
 log = logging.getLogger(__name__)
 
 
-class Ledger(Journal):
+class Ledger(Journal, Thinning):
     """One connection to the ledger. It belongs to the thread that opened it.
 
     Reading and writing a value is one transaction, so that two processes never lose each other's change.

@@ -35,6 +35,9 @@ PASSING = ("wedged", "absent", "not_an_agent", "dialog", "unreadable", "unexamin
 REMEMBERED = timedelta(hours=1)
 """How long a death counts for anything: longer than any rule looks back."""
 
+THINNED = "thinning"
+THINNED_EVERY = timedelta(hours=1)
+
 WAITS_AS_BUSY = (
     PaneState.BUSY,
     PaneState.TYPED,
@@ -153,6 +156,7 @@ def survey(host: Host, workers: Iterable[Worker]) -> Survey:
     with host.ledger.transaction():
         host.ledger.add_readings(finding.reading for finding in findings)
         host.ledger.remember_each({finding.worker_id: partial(_learned, finding) for finding in findings})
+    _thin(host)
     gone = [finding for finding in findings if finding.pane.state is PaneState.ABSENT]
     told = tell_server_gone(host, [(found.worker, _key(found)) for found in gone if found.decision.notice == "absent"])
     tell_reboot(host, [finding.worker for finding in findings if finding.decision.action is Action.START])
@@ -163,6 +167,14 @@ def survey(host: Host, workers: Iterable[Worker]) -> Survey:
     _tell_unexamined(host, chosen, found.unexamined)
     tell_again(host)
     return found
+
+
+def _thin(host: Host) -> None:
+    """Let go old readings and events, once an hour."""
+    now, last = host.now(), host.ledger.stamped(THINNED)
+    if last is None or now - last >= THINNED_EVERY:
+        host.ledger.thin(now)
+        host.ledger.stamp(THINNED, at=now)
 
 
 def _examine_all(host: Host, workers: list[Worker]) -> Survey:

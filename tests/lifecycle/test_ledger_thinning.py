@@ -1,0 +1,99 @@
+"""What the ledger lets go with time, and that a long past costs a sweep nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from lifecycle.ledger import Ledger
+from lifecycle.reading import ContextReading
+
+NOW = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+WORKERS = ("a", "b")
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        yield ledger
+
+
+def swept(ledger: Ledger, begin: datetime, end: datetime, *, thin: bool = True) -> None:
+    """A reading of each worker every ten minutes, and the thinning of every hour."""
+    at = begin
+    while at <= end:
+        ledger.add_readings(ContextReading(worker_id=worker, at=at, tokens=at.minute) for worker in WORKERS)
+        if thin and at.minute == begin.minute:
+            ledger.thin(at)
+        at += 10 * MINUTE
+
+
+def kept(ledger: Ledger, worker: str = "a") -> list[datetime]:
+    rows = ledger._rows("select at from readings where worker_id = ? order by reading_id", [worker])
+    return [datetime.fromisoformat(at) for (at,) in rows]
+
+
+def test_every_reading_stays_for_a_day_one_an_hour_for_a_month_and_none_longer(ledger: Ledger) -> None:
+    swept(ledger, NOW - 33 * DAY, NOW)
+    for worker in WORKERS:
+        found = kept(ledger, worker)
+        young = [at for at in found if at >= NOW - DAY]
+        old = [at for at in found if at < (NOW - DAY).replace(minute=0)]
+        assert young == [NOW - DAY + number * 10 * MINUTE for number in range(24 * 6 + 1)]
+        assert {at.minute for at in old} == {50}, "the last of each hour"
+        assert [later - earlier for earlier, later in pairwise(old)] == [HOUR] * (len(old) - 1)
+        assert NOW - 30 * DAY <= found[0] < NOW - 30 * DAY + HOUR
+
+
+def test_thinning_that_comes_late_leaves_the_same(ledger: Ledger, tmp_path: Path) -> None:
+    swept(ledger, NOW - 4 * DAY, NOW)
+    with Ledger(tmp_path / "late.db") as late:
+        swept(late, NOW - 4 * DAY, NOW, thin=False)
+        late.thin(NOW)
+        late.thin(NOW)
+        assert kept(late) == kept(ledger)
+
+
+def test_old_events_go_and_no_number_is_given_twice(ledger: Ledger) -> None:
+    for days in (40, 31, 29):
+        ledger.add_event("told", "a", at=NOW - days * DAY)
+    ledger.thin(NOW)
+    assert [event.event_id for event in ledger.events()] == [3]
+    ledger.thin(NOW + 40 * DAY)
+    ledger.add_event("told", "a", at=NOW + 40 * DAY)
+    assert [event.event_id for event in ledger.events()] == [3, 4], "whoever follows by number misses none"
+    swept(ledger, NOW, NOW)
+    ledger.thin(NOW + 40 * DAY)
+    swept(ledger, NOW + 40 * DAY, NOW + 40 * DAY)
+    assert ledger._rows("select max(reading_id) from readings") == [(4,)]
+
+
+def test_an_empty_ledger_is_thinned_too(ledger: Ledger) -> None:
+    ledger.thin(NOW)
+    assert kept(ledger) == []
+
+
+def test_thinning_looks_only_at_the_hour_that_became_old(tmp_path: Path) -> None:
+    assert _steps(tmp_path / "long.db", past=25 * DAY) <= 2 * _steps(tmp_path / "short.db", past=3 * DAY)
+
+
+def _steps(path: Path, *, past: timedelta) -> int:
+    """Steps of SQLite's machine that one more hour takes, in tens."""
+    taken: list[None] = []
+
+    def count() -> int:
+        taken.append(None)
+        return 0
+
+    with Ledger(path) as ledger:
+        swept(ledger, NOW - past, NOW)
+        ledger._connection.set_progress_handler(count, 10)
+        ledger.thin(NOW + HOUR)
+        ledger._connection.set_progress_handler(None, 0)
+    assert taken
+    return len(taken)
