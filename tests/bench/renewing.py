@@ -9,18 +9,15 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import pytest
 from prefect import get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
-from prefect.client.schemas.objects import State
 from prefect.testing.utilities import prefect_test_harness
 
 from deployments.demo.script import Script
 from deployments.demo.scripted_model import ScriptedModel
-from flows.sweep import sweep_workers
 from lifecycle.delivery import deliver
 from lifecycle.host import Host
 from lifecycle.renewal import Phase, Renewal
@@ -87,8 +84,8 @@ def _overhead(spans: list[dict[str, float]]) -> Figure:
 def _renewed(scene: Scene) -> dict[str, float]:
     """Seconds of each phase of one renewal; `total` is the run's, `own` is that without what the agent takes."""
     scene.stage.fill(70_000)
-    state: State[Any] = sweep_workers(renewals="here", return_state=True)
-    assert [entry["outcome"] for entry in state.result()] == ["renewed"]
+    # By hand, for a sweep calls a human after four within an hour.
+    assert scene.renew().name == "Renewed"
     scene.stage.wait_ready(30)
     renewal = scene.renewal
     total = scene.stage.wait(lambda: _total(renewal), 30, "the end of the eight tasks")
