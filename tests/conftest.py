@@ -56,6 +56,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         clear_abandoned_grounds()
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell what a test that passed has recorded of how it was run."""
+    for report in terminalreporter.getreports("passed"):
+        for name, told in report.user_properties:
+            terminalreporter.write_line(f"{report.nodeid}: {name}: {told}")
+
+
 @pytest.fixture
 def empty_stage() -> Iterator[Stage]:
     """The worker swarm1 with its folders and no agent running."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -19,9 +20,13 @@ PREFIX = "afresh-ground-"
 
 
 class Ground:
-    """What the workers of one test share: a folder with a short name and a private tmux server."""
+    """What the workers of one test share: a folder with a short name and a private tmux server.
 
-    def __init__(self) -> None:
+    *inside* is put before each command that is run here: it enters a network namespace, say.
+    """
+
+    def __init__(self, inside: Sequence[str] = ()) -> None:
+        self.inside = tuple(inside)
         # tmux's socket must fit into 108 bytes, and pytest's own folders do not always
         self.root = own_folder(PREFIX)
         self.hermes_root = self.root / "hermes"
@@ -48,7 +53,7 @@ class Ground:
 
     def tmux(self, *arguments: str, text: str | None = None, check: bool = True) -> str:
         done = subprocess.run(
-            ["tmux", "-u", "-S", self.socket, "-f", "/dev/null", *arguments],
+            [*self.inside, "tmux", "-u", "-S", self.socket, "-f", "/dev/null", *arguments],
             input=text,
             capture_output=True,
             text=True,

@@ -1,4 +1,4 @@
-"""A webhook on loopback that keeps what it was sent, by path."""
+"""A webhook that keeps what it was sent, by path."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Any
 
 
 class Hook(ThreadingHTTPServer):
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Keeps)
+    def __init__(self, address: str) -> None:
+        super().__init__((address, 0), _Keeps)
+        self.address = address
         self.received: list[tuple[str, dict[str, Any]]] = []
 
     def url(self, path: str) -> str:
-        return f"http://127.0.0.1:{self.server_port}/{path}"
+        return f"http://{self.address}:{self.server_port}/{path}"
 
     def at(self, path: str, subject: str) -> list[dict[str, Any]]:
         """What came to *path* with *subject* in its subject."""
@@ -40,8 +41,8 @@ class _Keeps(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def hook() -> Iterator[Hook]:
-    with Hook() as server:
+def hook(address: str = "127.0.0.1") -> Iterator[Hook]:
+    with Hook(address) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:

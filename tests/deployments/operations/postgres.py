@@ -1,4 +1,4 @@
-"""A real PostgreSQL of one test's own, on loopback, with a password."""
+"""A real PostgreSQL of one test's own, on one address, with a password."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from lifecycle.waiting import SystemClock, wait_until
 class Postgres:
     """Its data lies in a folder with a short name; it refuses to run as root, so that it has an account of its own."""
 
-    def __init__(self, root: Path) -> None:
-        self.root, self.port, self.password = root, free_port("127.0.0.1"), secrets.token_hex(16)
+    def __init__(self, root: Path, address: str) -> None:
+        self.root, self.address = root, address
+        self.port, self.password = free_port(address), secrets.token_hex(16)
         self.account = _account() if os.geteuid() == 0 else None
         given = root / "password"
         given.write_text(self.password)
@@ -33,6 +34,8 @@ class Postgres:
                 shutil.chown(path, self.account)
         authentication = ("-A", "scram-sha-256", "-U", "prefect", f"--pwfile={given}")
         self._run("initdb", "-D", str(root / "pg"), "-N", *authentication)
+        with (root / "pg" / "pg_hba.conf").open("a") as rules:
+            rules.write("host all all samenet scram-sha-256\n")
         self.log = root / "postgres.log"
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(
@@ -43,7 +46,7 @@ class Postgres:
                     "-k",
                     str(root),
                     "-h",
-                    "127.0.0.1",
+                    address,
                     "-p",
                     str(self.port),
                 ],
@@ -56,10 +59,10 @@ class Postgres:
 
     @property
     def url(self) -> str:
-        return f"postgresql+asyncpg://prefect:{self.password}@127.0.0.1:{self.port}/postgres"
+        return f"postgresql+asyncpg://prefect:{self.password}@{self.address}:{self.port}/postgres"
 
     def is_ready(self) -> bool:
-        command = [_program("pg_isready"), "-h", "127.0.0.1", "-p", str(self.port)]
+        command = [_program("pg_isready"), "-h", self.address, "-p", str(self.port)]
         return subprocess.run(command, capture_output=True, check=False, timeout=20).returncode == 0
 
     def end(self) -> None:
@@ -96,10 +99,11 @@ def _account() -> str:
 
 
 @contextmanager
-def postgres() -> Iterator[Postgres]:
+def postgres(address: str = "127.0.0.1") -> Iterator[Postgres]:
+    """One that listens on *address*, for whoever is on its network."""
     root = Path(tempfile.mkdtemp(prefix="afresh-pg-"))
     try:
-        database = Postgres(root)
+        database = Postgres(root, address)
         try:
             wait_until(database.is_ready, timedelta(seconds=60), SystemClock())
             yield database

@@ -38,7 +38,7 @@ class Program:
         self.log = stage.root / f"{words[0]}.log"
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "deployments.cli", *words],
+                [*stage.ground.inside, sys.executable, "-m", "deployments.cli", *words],
                 env={**stage.ground.environment, "PYTHONPATH": str(REPOSITORY)},
                 cwd=stage.root,
                 stdin=subprocess.DEVNULL,
@@ -83,7 +83,7 @@ command = {json.dumps(list(stage.command))}
 
     def afresh(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "deployments.cli", *words],
+            [*self.stage.ground.inside, sys.executable, "-m", "deployments.cli", *words],
             env={**self.stage.ground.environment, "PYTHONPATH": str(REPOSITORY)},
             cwd=self.stage.root,
             capture_output=True,
@@ -96,6 +96,36 @@ command = {json.dumps(list(stage.command))}
         done = self.afresh(*words, "--json")
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
+
+    def post(self, port: int, path: str, body: dict[str, Any]) -> tuple[int, Any] | None:
+        """Ask the HTTP API of this host from this host, whose loopback may be another's than this process's.
+
+        None where nothing listens there yet.
+        """
+        asked = {
+            "url": f"http://127.0.0.1:{port}{path}",
+            "headers": {"Authorization": f"Bearer {(self.home / 'http.token').read_text().strip()}"},
+            "json": body,
+            "timeout": 60,
+        }
+        ask = (
+            "import httpx, json, sys; answer = httpx.post(**json.load(sys.stdin)); "
+            "print(json.dumps([answer.status_code, answer.json()]))"
+        )
+        done = subprocess.run(
+            [*self.stage.ground.inside, sys.executable, "-c", ask],
+            env=self.stage.ground.environment,
+            input=json.dumps(asked),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        if "ConnectError" in done.stderr:
+            return None
+        assert done.returncode == 0, done.stderr
+        status, answer = json.loads(done.stdout)
+        return status, answer
 
     def generation(self) -> int:
         with Ledger(self.home / "ledger.db") as ledger:

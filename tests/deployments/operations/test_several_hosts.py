@@ -1,11 +1,16 @@
-"""One Prefect server on PostgreSQL and two hosts, each with a home, a tmux server and a Prefect worker of its own."""
+"""One Prefect server on PostgreSQL and two hosts, each with a home, a tmux server and a Prefect worker of its own.
+
+Each is in a network namespace of its own where one can be made; the run's summary says whether.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import psutil
 import pytest
@@ -16,8 +21,11 @@ from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary
 
 from deployments.server import Running, free_port
 from lifecycle.ledger import Ledger
+from lifecycle.settings import load_settings
+from tests.agents.ground import Ground
 from tests.agents.stage import Stage
 from tests.deployments.operations.hook import Hook, hook
+from tests.deployments.operations.network import Network, network
 from tests.deployments.operations.postgres import Postgres, postgres
 from tests.deployments.operations.stand import Program, Stand, awaited
 
@@ -27,6 +35,7 @@ PASSWORD = "a-word-that-stands-nowhere-else"
 
 
 class Site(NamedTuple):
+    network: Network
     url: str
     database: Postgres
     server: Program
@@ -39,6 +48,13 @@ class Site(NamedTuple):
         settings = {PREFECT_API_URL: f"{self.url}/api", PREFECT_API_AUTH_STRING: f"afresh:{PASSWORD}"}
         with temporary_settings(settings), get_client(sync_client=True) as client:
             yield client
+
+    def run(self, flow_run_id: str) -> tuple[str, str, str]:
+        """Deployment, pool and state of a run."""
+        with self.client() as client:
+            run = client.read_flow_run(UUID(flow_run_id))
+            assert run.deployment_id is not None
+            return client.read_deployment(run.deployment_id).name, run.work_pool_name or "", run.state_name or ""
 
     def names(self) -> tuple[list[str], list[str], list[str]]:
         """What stands on the server: work pools, deployments, automations."""
@@ -58,8 +74,21 @@ class Site(NamedTuple):
 
 
 @pytest.fixture
-def stages() -> Iterator[tuple[Stage, Stage, Stage]]:
-    made = (Stage("swarm1"), Stage("swarm2"), Stage("server"))
+def apart(record_property: Callable[[str, object], None], monkeypatch: pytest.MonkeyPatch) -> Iterator[Network]:
+    # What is set for the developer's network has no way to these addresses.
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.setenv("no_proxy", "*")
+    with network("server", "host-a", "host-b") as made:
+        record_property("hosts", made.told)
+        yield made
+
+
+@pytest.fixture
+def stages(apart: Network) -> Iterator[tuple[Stage, Stage, Stage]]:
+    placed = {"host-a": "swarm1", "host-b": "swarm2", "server": "server"}
+    grounds = {host: Ground(apart.inside[host]) for host in placed}
+    one, two, server = (Stage(worker_id, ground=grounds[host]) for host, worker_id in placed.items())
+    made = (one, two, server)
     try:
         for stage in made[:2]:
             stage.start()
@@ -72,29 +101,30 @@ def stages() -> Iterator[tuple[Stage, Stage, Stage]]:
 
 
 @pytest.fixture
-def site(stages: tuple[Stage, Stage, Stage]) -> Iterator[Site]:
-    one, two, apart = stages
+def site(apart: Network, stages: tuple[Stage, Stage, Stage]) -> Iterator[Site]:
+    one, two, third = stages
     port = free_port("127.0.0.1")
-    secret = apart.root / "secret"
+    secret = third.root / "secret"
     secret.write_text(PASSWORD)
     secret.chmod(0o600)
-    with postgres() as database, hook() as hooked:
-        _configure_server(apart, port, secret, database)
-        server = Program(apart, "server")
+    with postgres(apart.test) as database, hook(apart.test) as hooked:
+        _configure_server(third, f'host = "{apart.server}"\nport = {port}', secret, database)
+        server = Program(third, "server")
         try:
-            url = f"http://127.0.0.1:{port}"
+            url = f"http://{apart.server}:{port}"
             awaited(Running(url=url).is_healthy, 180, "the server", server.log)
             reached = f'url = "{url}", password_file = "{secret}"'
-            more = f'notify = {{ webhook = "{hooked.url("sink")}", blocks = ["custom-webhook/operators"] }}'
+            http = f"http = {{ port = {free_port('127.0.0.1')} }}\n"
+            more = f'{http}notify = {{ webhook = "{hooked.url("sink")}", blocks = ["custom-webhook/operators"] }}'
             a, b = Stand("host-a", one, reached, more=more), Stand("host-b", two, reached, more=more)
-            yield Site(url, database, server, a, b, hooked)
+            yield Site(apart, url, database, server, a, b, hooked)
         finally:
             server.end()
 
 
-def _configure_server(stage: Stage, port: int, secret: Path, database: Postgres) -> None:
+def _configure_server(stage: Stage, bound: str, secret: Path, database: Postgres) -> None:
     configuration = stage.ground.home / "afresh.toml"
-    configuration.write_text(f'[server]\nport = {port}\npassword_file = "{secret}"\ndatabase = "{database.url}"\n')
+    configuration.write_text(f'[server]\n{bound}\npassword_file = "{secret}"\ndatabase = "{database.url}"\n')
     configuration.chmod(0o600)
 
 
@@ -134,6 +164,9 @@ def test_two_hosts_sweep_and_renew_each_their_own_and_one_without_its_prefect_wo
             assert {event.worker_id for event in ledger.events(limit=1000)} <= {"swarm2", "-"}, "ledgers stay local"
 
         _no_secret_is_told(site, workers)
+        _an_order_over_http_is_a_run_of_that_host_alone(site)
+        if site.network.is_apart:
+            _each_host_is_in_a_network_of_its_own(site, workers)
 
         agent = a.stage.pane_pid
         workers["host-a"].end()
@@ -142,7 +175,7 @@ def test_two_hosts_sweep_and_renew_each_their_own_and_one_without_its_prefect_wo
         # On a slow machine the first sweep may come later than three intervals after the deployment.
         missed = "no sweep on host-a"
         before = len(site.hook.at("block", missed))
-        awaited(lambda: ("sweep", "Late") in _named(site.runs(a)), 150, "a sweep of host-a that waits")
+        awaited(lambda: ("sweep", "Late") in _named(site.runs(a)), 150, "a sweep of host-a that waits", site.server.log)
         awaited(lambda: b.swept_at() > swept, 150, "a sweep of host-b", workers["host-b"].log)
         assert a.swept_at() == stopped
         awaited(lambda: len(site.hook.at("block", missed)) > before, 200, "word of it by the server", site.server.log)
@@ -155,6 +188,33 @@ def test_two_hosts_sweep_and_renew_each_their_own_and_one_without_its_prefect_wo
     finally:
         for program in workers.values():
             program.end()
+
+
+def _an_order_over_http_is_a_run_of_that_host_alone(site: Site) -> None:
+    a, before = site.a, (site.a.generation(), site.b.generation())
+    port = load_settings(a.home / "afresh.toml").http_port
+    service = Program(a.stage, "http")
+    try:
+        awaited(lambda: "page and HTTP API" in service.log.read_text(), 120, "the HTTP service", service.log)
+        order = {"action": "renew", "workerId": a.stage.worker_id, "force": True, "why": "to see it"}
+        status, answer = awaited(lambda: a.post(port, "/api/swarm-lifecycle", order), 120, "an answer", service.log)
+        assert status == 202, answer
+        run = answer["flowRunId"]
+        assert site.run(run)[:2] == ("renew-host-a", "host-a")
+        awaited(lambda: site.run(run)[2] == "Renewed", 300, "the renewal that was ordered", service.log)
+        assert (a.generation(), site.b.generation()) == (before[0] + 1, before[1])
+    finally:
+        service.end()
+
+
+def _each_host_is_in_a_network_of_its_own(site: Site, workers: dict[str, Program]) -> None:
+    def of(pid: int) -> str:
+        return str(Path(f"/proc/{pid}/ns/net").readlink())
+
+    for stand in (site.a, site.b):
+        assert of(stand.stage.pane_pid) == of(workers[stand.name].process.pid), "agents run where their host is"
+    hosts = [site.server.process.pid, *(program.process.pid for program in workers.values()), os.getpid()]
+    assert len({of(pid) for pid in hosts}) == 4
 
 
 def _named(runs: list[tuple[str, str]]) -> list[tuple[str, str]]:
