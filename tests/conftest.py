@@ -57,8 +57,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell what a test that passed has recorded of how it was run."""
-    for report in terminalreporter.getreports("passed"):
+    """Tell what tests have recorded of how they were run, also of those that passed."""
+    for report in [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]:
         for name, told in report.user_properties:
             terminalreporter.write_line(f"{report.nodeid}: {name}: {told}")
 
