@@ -16,7 +16,7 @@ from tests.bench.readings import INTERPRETER
 AFRESH = Path(sys.executable).with_name("afresh")
 
 
-def status(_: Path, workers: int = 1_000, *, runs: int = 7) -> Iterator[Figure]:
+def status(_folder: Path, workers: int = 1_000, *, runs: int = 7) -> Iterator[Figure]:
     """Of workers that a sweep has looked at before, all idle in their panes."""
     with crew_of(workers) as crew:
         with crew.host() as host:

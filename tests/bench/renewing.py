@@ -8,6 +8,7 @@ import statistics
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -106,7 +107,8 @@ def _total(renewal: Renewal) -> float | None:
         ends = [task.end_time for task in tasks if task.end_time is not None]
         if len(ends) < TASKS or run.start_time is None:
             return None
-        return (max(ends) - run.start_time).total_seconds()
+        ended: datetime = max(ends)
+        return (ended - run.start_time).total_seconds()
 
     return asyncio.run(span())
 
@@ -123,9 +125,7 @@ def _seen(scene: Scene, turns: int) -> Iterator[Figure]:
             began = time.monotonic()
             row = deliver(host, worker, text, kind="bench")
             rows.append(_since(row.at))
-            reply = wait_until(
-                lambda row=row, text=text: agent.find_reply(worker, row, text), timedelta(seconds=60), clock
-            )  # type: ignore[misc]
+            reply = wait_until(partial(agent.find_reply, worker, row, text), timedelta(seconds=60), clock)
             answers.append(_since(reply.at))
             waited += time.monotonic() - began
             scene.stage.wait_ready(30)

@@ -46,7 +46,7 @@ print(json.dumps({"start": started, "import": imported - started, "work": used()
 """A sweep as a run of its own does it; or Afresh's part of it alone, without a flow around it."""
 
 
-def rest(_: Path, workers: int = 100, *, runs: int = 5) -> Iterator[Figure]:
+def rest(_folder: Path, workers: int = 100, *, runs: int = 5) -> Iterator[Figure]:
     with prefect_test_harness(server_startup_timeout=120), crew_of(workers) as crew:
         with crew.host() as host:
             for _ in range(2):
