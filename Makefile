@@ -9,7 +9,7 @@ export AFRESH_TEST_HERMES ?= $(CURDIR)/.agent/bin/hermes
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHON
 
-.PHONY: help demo test test-operations faults fidelity check check-static format install pins clean
+.PHONY: help demo test test-operations faults bench fidelity check check-static format install pins clean
 
 help:
 	@echo "make demo          renew a worker before your eyes"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-operations  the tests that need PostgreSQL and Chromium: several hosts, the Prefect UI, the page, the HTTP API"
 	@echo "make faults        play the whole matrix of faults and write build/faults.json (ARGS=\"--only hermes --jobs 1\")"
 	@echo "make fidelity      measure what crosses a renewal and write build/fidelity.json (ARGS=\"--size 20000\")"
+	@echo "make bench         measure speed beside what it is held against and write build/bench.json (ARGS=\"--only readings scan\")"
 	@echo "make check         formatting, lint, types, import contracts, tests"
 	@echo "make check-static  the same without the tests"
 	@echo "make format        format the code and mend what the linter can"
@@ -39,6 +40,9 @@ faults: .venv/installed .agent/installed
 
 fidelity: .venv/installed
 	@$(BIN)/python -m tests.fidelity $(ARGS)
+
+bench: .venv/installed .agent/installed
+	@$(BIN)/python -m tests.bench $(ARGS)
 
 check: check-static test
 
