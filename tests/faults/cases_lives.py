@@ -9,7 +9,7 @@ from tests.faults.play import Play, is_running
 
 def _waits_for_idle(play: Play) -> None:
     """Busy, nothing is typed; idle, it is renewed."""
-    play.stage.paste("a long turn [[slow 4]] [[tokens 70000]]")
+    play.stage.paste("a long turn [[slow 14]] [[tokens 70000]]")
     play.stage.press("Enter")
     play.stage.wait(lambda: not play.stage.is_ready(), 5, "BUSY")
     before = play.texts()
@@ -21,7 +21,7 @@ def _waits_for_idle(play: Play) -> None:
 
 def _queues_over_hard(play: Play) -> None:
     play.stage.fill(95_000)
-    play.stage.paste("a long turn [[slow 4]] [[tokens 95000]]")
+    play.stage.paste("a long turn [[slow 10]] [[tokens 95000]]")
     play.stage.press("Enter")
     play.stage.wait(lambda: not play.stage.is_ready(), 5, "BUSY")
     play.renew()
