@@ -46,7 +46,7 @@ class _NoNamespacesError(Exception):
 @contextmanager
 def network(*hosts: str) -> Iterator[Network]:
     """A network of *hosts*, of which the one named `server` holds the switch; gone at the end, also after a failure."""
-    clear_abandoned(_PREFIX, _clear)
+    clear_abandoned(_PREFIX, _remove)
     root = own_folder(_PREFIX)
     try:
         try:
@@ -58,6 +58,11 @@ def network(*hosts: str) -> Iterator[Network]:
     finally:
         _clear(root)
         give_up(root)
+
+
+def _remove(root: Path) -> None:
+    _clear(root)
+    shutil.rmtree(root)
 
 
 def _clear(root: Path) -> None:
