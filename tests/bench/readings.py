@@ -143,7 +143,7 @@ def read_all(reader: ContextReader, fleet: list[Path]) -> list[ContextReading]:
 
 
 def growth(root: Path) -> Iterator[Figure]:
-    """A worker's share of the time in a small fleet and in a large one; one more row behind few rows and behind many."""
+    """A worker's share of the time in a small fleet and in a large one; one more row behind few and behind many."""
     sizes = (10, 100, 1_000, 5_000)
     times = {}
     for size in sizes:
