@@ -102,7 +102,7 @@ def set_up(model: ScriptedModel, *, keep: bool) -> Iterator[Stage]:
     # A Unix socket's path must fit into 108 bytes.
     roomy = len(tempfile.gettempdir()) < LONGEST_TMPDIR
     folder = Path(tempfile.mkdtemp(prefix="afresh-demo-", dir=None if roomy else "/tmp"))  # noqa: S108 - a private folder
-    stage = Stage(folder=folder, hermes=hermes, soft=20_000, handoff=24_000, hard=60_000)
+    stage = Stage(folder=folder, hermes=hermes, soft=24_000, handoff=28_000, hard=60_000)
     for path in (stage.garden, folder / "home", folder / "memory", folder / "afresh", stage.profile):
         path.mkdir(parents=True, mode=0o700)
     values = {**stage.model_dump(), "worker": WORKER, "base_url": model.base_url}
