@@ -193,7 +193,7 @@ def test_after_a_reboot_those_come_back_that_may_each_once_and_no_more_at_once_t
     fleet.crew = crew[0]
     for name in ("swarm3", "swarm4"):
         fleet.crew[name].start()
-        fleet.crew[name].wait_ready(20)
+        fleet.crew[name].wait_ready(60)
         fleet.crew[name].fill(20_000)
     fleet.configure()
     assert fleet.afresh("hold", "swarm4", "--why", "moving house").returncode == 0
@@ -240,7 +240,12 @@ def _check_resumed(stage: Stage, renewal: Renewal, old_sessions: set[str]) -> No
     assert renewal.resume is not None
     session = renewal.acknowledgement.session_id
     assert session not in old_sessions
-    asked = [row.content for row in stage.rows() if row.session_id == session and row.role == "user"]
+
+    def asked_in_it() -> list[str]:
+        return [row.content for row in stage.rows() if row.session_id == session and row.role == "user"]
+
+    stage.wait(lambda: len(asked_in_it()) >= 2, 30, "the order to go on")
+    asked = asked_in_it()
     assert asked[0] == renewal.resume.text
     assert [text.split(":")[0] for text in asked[1:]] == [f"CONTINUE {renewal.renewal_id}"]
     assert "The host was rebooted under your old session." in asked[0]

@@ -129,7 +129,7 @@ def test_what_a_person_types_while_the_handoff_is_written_keeps_the_worker_from_
         answer(host, host.worker(desk.worker_id), Choice.DISMISS, who="the person")
     assert desk.user_texts()[-2:] == [HALF, f"RENEWAL_CANCELLED {desk.renewal.renewal_id}: carry on with your task"]
     assert desk.renewal.end is End.DISMISSED
-    desk.stage.wait_ready(20)
+    desk.stage.wait_ready(60)
 
 
 def _give_mission(desk: Desk) -> str:
@@ -163,7 +163,7 @@ def test_nothing_that_a_worker_or_a_mission_says_is_run_typed_or_lost(desk: Desk
     assert desk.sweep_until_done() == ["renewed"]
 
     desk.stage.wait(lambda: desk.stage.ledger()[-1:] == ["entry 2"], 20, "the next step")
-    desk.stage.wait_ready(20)
+    desk.stage.wait_ready(60)
     renewal = desk.renewal
     assert renewal.saved is not None
     assert renewal.resume is not None
