@@ -129,10 +129,12 @@ CASES = [
     ),
     Case(
         id="paste-lost",
-        fault="the request's paste vanishes",
-        phase="request",
+        # Each agent counts its own: of the old one the first was the turn that filled it.
+        fault="the request's first paste vanishes, and both of the resume prompt's",
+        phase="resume",
         source="T16",
         later_manners={"lost_pastes": 2},
+        ends=("blocked:not_delivered",),
     ),
     Case(
         id="paste-lost-always",
