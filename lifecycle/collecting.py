@@ -19,6 +19,7 @@ from lifecycle.collected import (
     newest,
 )
 from lifecycle.errors import ContextUnreadable, GitRefused, LifecycleError
+from lifecycle.foreign_text import encodable
 from lifecycle.host import Host
 from lifecycle.offload import keep_results
 from lifecycle.processes import Process, tree_of
@@ -132,7 +133,7 @@ def _cwd(worker: Worker, renewal: Renewal, process: Process | None, trail: Trail
         renewal.launch.cwd if renewal.launch else None,
         worker.cwd,
     ]
-    folders = [Path(_encodable(str(folder))) for folder in said if folder]
+    folders = [Path(encodable(str(folder))) for folder in said if folder]
     return next((folder for folder in folders if _is_there(folder)), next(iter(folders), None))
 
 
@@ -202,8 +203,4 @@ def _open_call(call: OpenCall) -> OpenCall:
 
 
 def _line(text: str) -> str:
-    return one_line(redact(_encodable(text)), LONGEST)
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+    return one_line(redact(encodable(text)), LONGEST)

@@ -6,6 +6,7 @@ import json
 from datetime import datetime
 from typing import Any, Literal
 
+from lifecycle.foreign_text import encodable
 from lifecycle.transcript import ToolCall
 from lifecycle.value import Value
 
@@ -83,11 +84,6 @@ def _open(item: object) -> Todo | None:
     status = str(item.get("status") or "pending").strip().lower()
     closed = status in {"completed", "cancelled"}
     return None if closed else Todo(content=encodable(str(item["content"])), status=encodable(status))
-
-
-def encodable(text: str) -> str:
-    """*text* without the half surrogate pairs that JSON can hold and UTF-8 cannot."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def _object(text: str) -> dict[str, Any]:

@@ -14,12 +14,17 @@ _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2060\u20
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^\n`]*)")
 
 
+def encodable(text: str) -> str:
+    """*text* without the half surrogate pairs that JSON can hold and UTF-8 cannot."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def cleaned(text: str) -> str:
     """*text* with plain newlines and without escape sequences, control and direction characters (S2).
 
     Tabs and newlines stay. The result can always be encoded.
     """
-    text = text.encode("utf-8", "replace").decode()
+    text = encodable(text)
     for newline in ("\r\n", "\r", "\x85", "\u2028", "\u2029"):
         text = text.replace(newline, "\n")
     return _UNSEEN.sub("", _ANSI.sub("", text))

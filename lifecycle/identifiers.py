@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Literal
 
-from lifecycle.conversation import Conversation, Entry, arguments_of, encodable
+from lifecycle.conversation import Conversation, Entry, arguments_of
+from lifecycle.foreign_text import encodable
 from lifecycle.prompts import is_ours
 from lifecycle.value import Value
 

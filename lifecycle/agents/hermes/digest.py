@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from lifecycle.agents.hermes.database import State, open_state
-from lifecycle.agents.hermes.message import live_condition, plain_text, read_messages
+from lifecycle.agents.hermes.message import calls_of, live_condition, plain_text, read_messages
 from lifecycle.agents.hermes.session import current_session
+from lifecycle.foreign_text import encodable
 from lifecycle.transcript import Digest, ToolCall
 
 _WRITING = ("write_file", "patch")
@@ -58,22 +59,11 @@ def _calls(state: State, session_id: str) -> tuple[ToolCall, ...]:
 
 
 def calls_in(tool_calls: str | None) -> list[tuple[str, ToolCall]]:
-    """The calls of a row by their ids, as the agent wrote them; none where it is no list of calls."""
-    try:
-        entries: Any = json.loads(tool_calls or "[]")
-    except (ValueError, RecursionError):
-        return []
-    found = []
-    for entry in entries if isinstance(entries, list) else []:
-        function = entry.get("function") if isinstance(entry, dict) else None
-        if isinstance(function, dict):
-            found.append((str(entry.get("id")), _call(str(function.get("name")), function.get("arguments"))))
-    return found
-
-
-def _call(name: str, given: object) -> ToolCall:
-    text = given if isinstance(given, str) else json.dumps(given or {})
-    return ToolCall(name=_encodable(name), arguments=_encodable(text), files=_files(name, text))
+    """The calls of a row by their ids, with the files that they were to write."""
+    return [
+        (call.call_id, ToolCall(name=call.name, arguments=call.arguments, files=_files(call.name, call.arguments)))
+        for call in calls_of(tool_calls)
+    ]
 
 
 def _files(name: str, arguments: str) -> tuple[str, ...]:
@@ -88,9 +78,4 @@ def _files(name: str, arguments: str) -> tuple[str, ...]:
         return ()
     patched = " -> ".join(_PATCHED.findall(str(given.get("patch") or ""))).split(" -> ")
     named = [given.get("path"), *patched]
-    return tuple(_encodable(path.strip()) for path in named if isinstance(path, str) and path.strip())
-
-
-def _encodable(text: str) -> str:
-    """*text* without the half surrogate pairs that JSON can hold and UTF-8 cannot."""
-    return text.encode("utf-8", "replace").decode()
+    return tuple(encodable(path.strip()) for path in named if isinstance(path, str) and path.strip())

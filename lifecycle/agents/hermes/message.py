@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from lifecycle.agents.hermes.database import Seconds, State
-from lifecycle.conversation import encodable
+from lifecycle.foreign_text import encodable
 from lifecycle.value import Value
 
 JSON_PREFIX = "\0json:"
@@ -152,6 +153,30 @@ def parts(content: object) -> list[Any]:
     except (ValueError, RecursionError):
         return [content.removeprefix(JSON_PREFIX)]
     return found if isinstance(found, list) else [found]
+
+
+class Called(Value):
+    """A call of a tool as its row names it. *arguments* are JSON, as the agent wrote them."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+def calls_of(tool_calls: str | None) -> Iterator[Called]:
+    """The calls of a row; none where it is no list of calls."""
+    try:
+        entries: Any = json.loads(tool_calls or "[]")
+    except (ValueError, RecursionError):
+        return
+    for entry in entries if isinstance(entries, list) else []:
+        function = entry.get("function") if isinstance(entry, dict) else None
+        if isinstance(function, dict):
+            given = function.get("arguments")
+            text = given if isinstance(given, str) else json.dumps(given or {})
+            yield Called(
+                call_id=str(entry.get("id")), name=encodable(str(function.get("name"))), arguments=encodable(text)
+            )
 
 
 def is_image(part: object) -> bool:

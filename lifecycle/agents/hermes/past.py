@@ -5,16 +5,13 @@ Never those that a person undid. Of a rotation, which copies rows into the next 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from lifecycle.agents.hermes.database import State, open_state
-from lifecycle.agents.hermes.message import SUMMARIES, live_condition, plain_text
+from lifecycle.agents.hermes.message import SUMMARIES, calls_of, live_condition, plain_text
 from lifecycle.agents.hermes.session import Session, current_session, main_sessions
-from lifecycle.conversation import encodable
 from lifecycle.foreign_text import bounded
 from lifecycle.past import PastMessage, PastSession
 from lifecycle.prompts import is_ours
@@ -101,13 +98,4 @@ def _text(role: str, content: object, calls: str) -> str:
 
 
 def _called(tool_calls: str) -> Iterable[str]:
-    try:
-        entries: Any = json.loads(tool_calls or "[]")
-    except (ValueError, RecursionError):
-        return
-    for entry in entries if isinstance(entries, list) else []:
-        function = entry.get("function") if isinstance(entry, dict) else None
-        if isinstance(function, dict):
-            given = function.get("arguments")
-            text = given if isinstance(given, str) else json.dumps(given or {})
-            yield encodable(f"{function.get('name')} {text[:CALLED]}")
+    return (f"{call.name} {call.arguments[:CALLED]}" for call in calls_of(tool_calls))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from lifecycle.agents.hermes.database import State, open_state
-from lifecycle.agents.hermes.message import live_condition, plain_text
+from lifecycle.agents.hermes.message import calls_of, live_condition, plain_text
 from lifecycle.agents.hermes.session import Session, chain, current_session, find, tip
 from lifecycle.agents.hermes.tool_use import (
     ToolUse,
@@ -106,21 +105,8 @@ def _rows(state: State, sessions: list[Session]) -> Iterator[tuple[Any, ...]]:
 
 
 def _begun(tool_calls: str | None, at: float) -> Iterator[ToolUse]:
-    try:
-        entries: Any = json.loads(tool_calls or "[]")
-    except (ValueError, RecursionError):
-        return
-    for entry in entries if isinstance(entries, list) else []:
-        function = entry.get("function") if isinstance(entry, dict) else None
-        if isinstance(function, dict):
-            given = function.get("arguments")
-            arguments = given if isinstance(given, str) else json.dumps(given or {})
-            yield ToolUse(
-                call_id=str(entry.get("id")),
-                tool=_encodable(str(function.get("name"))),
-                arguments=_encodable(arguments),
-                at=at,
-            )
+    for call in calls_of(tool_calls):
+        yield ToolUse(call_id=call.call_id, tool=call.name, arguments=call.arguments, at=at)
 
 
 def _files(uses: list[ToolUse], cwd: str | None) -> tuple[TouchedFile, ...]:
@@ -157,8 +143,3 @@ def _cwd(state: State, sessions: list[Session]) -> str | None:
         if row and row[0]:
             return str(row[0])
     return None
-
-
-def _encodable(text: str) -> str:
-    """*text* without the half surrogate pairs that JSON can hold and UTF-8 cannot."""
-    return text.encode("utf-8", "replace").decode()
