@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from lifecycle.host import Host
 from lifecycle.panorama import panes_of
 from lifecycle.screen import PaneLook, PaneState
 from lifecycle.settings import Settings, WorkerSettings, load_settings
+from lifecycle.status import statuses
+from lifecycle.survey import survey
 from lifecycle.terminal import Terminal
+from lifecycle.worker import Worker
 from tests.agents.stage import Stage
 
 
@@ -63,6 +67,21 @@ def test_many_panes_cost_few_calls_of_tmux(fleet: list[Stage], monkeypatch: pyte
 
     assert len(seen) == 65
     assert 2 <= len(calls.read_text().splitlines()) <= 3
+
+
+@pytest.mark.parametrize("look", [survey, statuses])
+def test_a_look_at_the_fleet_asks_tmux_no_more_often_for_more_workers(
+    fleet: list[Stage],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    look: Callable[[Host, tuple[Worker, ...]], object],
+) -> None:
+    calls = _counting_tmux(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with Host.opened(settings(fleet[0])) as host:
+        look(host, host.workers())
+
+    assert len(calls.read_text().splitlines()) < len(fleet)
 
 
 def test_a_pane_that_vanishes_while_all_are_looked_at_costs_no_other(
