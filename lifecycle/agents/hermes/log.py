@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Iterator
 from datetime import datetime
@@ -23,7 +24,8 @@ _COMPACTED = re.compile(
     _STAMP + rb"(?:\[[^\]]+\] )?agent\.conversation_compression: "
     rb"(?:context compression|codex app-server compaction) done: session=(\S+)"
 )
-_PROCESS_START = b" hermes_cli.plugins: Plugin discovery complete"
+_STARTED = b" hermes_cli.plugins: Plugin discovery complete"
+_PROCESS_START = re.compile(_STAMP[:-1] + _STARTED)
 _SPEAKER = re.compile(_STAMP + rb"(?:\[([^\]]+)\] )?agent\.")
 _THRESHOLDS = (
     re.compile(rb"Context compressor initialized: .* context_length=(?P<window>\d+) threshold=(?P<at>\d+) "),
@@ -36,8 +38,8 @@ _THRESHOLDS = (
     re.compile(rb"Skipping preflight compression: rough estimate ~[\d,]+ >= (?P<at>[\d,]+),"),
     re.compile(rb"auto-lowered session threshold to (?P<at>\d+) "),
 )
-_WORTH_A_LOOK = (b"ompress", b"Model context limit", _PROCESS_START)
-"""Beside the session's own calls: what tells a compaction or a threshold, and starts."""
+_OF_THRESHOLDS = (b"ompress", b"Model context limit")
+"""One of these is in each line that tells a threshold."""
 
 
 class LoggedCall(Value):
@@ -66,70 +68,83 @@ def read_log_tail(profile: Path, session_id: str, *, begun: float) -> LogTail:
     """
     wanted = session_id.encode()
     said = b"[" + wanted + b"]" + _SAID
-    kept: list[bytes] = []
+    blocks: list[bytes] = []
     behind = None
+    has_start = False
     for block in _blocks_backwards(profile / "logs", begun):
-        lines = _lines_with(block, (said, *_WORTH_A_LOOK))
-        kept[:0] = lines
+        blocks.append(block if block.endswith(b"\n") else block + b"\n")
+        has_start = has_start or any(_PROCESS_START.match(line) for _, line in _backwards(block, _STARTED))
         if behind is not None:
             behind += len(block)
-        elif any(said in line and _CALL.match(line) for line in reversed(lines)):
+        elif any(_CALL.match(line) for _, line in _backwards(block, said)):
             behind = 0
-        if behind is not None and (behind >= BEYOND or any(_PROCESS_START in line for line in kept)):
+        if behind is not None and (behind >= BEYOND or has_start):
             break
-    return _sift(kept, wanted)
-
-
-def _lines_with(block: bytes, marks: tuple[bytes, ...]) -> list[bytes]:
-    """Most lines are other modules': a search for each mark is ten times faster than splitting, or than one regex."""
-    starts: dict[int, int] = {}
-    for mark in marks:
-        at = block.find(mark)
-        while at >= 0:
-            end = block.find(b"\n", at)
-            end = len(block) if end < 0 else end
-            starts[block.rfind(b"\n", 0, at) + 1] = end
-            at = block.find(mark, end)
-    return [block[start:end].rstrip(b"\r") for start, end in sorted(starts.items())]
-
-
-def _sift(lines: list[bytes], wanted: bytes) -> LogTail:
-    """Numbers grow within one process; a lower one in it is a background fork's, which works under the same id."""
-    said = b"[" + wanted + b"]" + _SAID
-    calls: list[tuple[int, int]] = []
-    before: list[tuple[int, int]] = []
-    compacted_at = -1
-    threshold = window = None
-    for place, line in enumerate(lines):
-        if (at := line.find(said)) >= 0:
-            calls.append((_number_at(line, at + len(said)), place))
-        elif _PROCESS_START in line:
-            before, calls = calls or before, []
-            threshold = window = None
-        elif _SAID in line:
-            continue
-        elif compacted := _COMPACTED.match(line):
-            compacted_at = place if compacted[3] == wanted else compacted_at
-        elif found := _threshold(line, wanted):
-            threshold = found[0]
-            window = found[1] or window
-    last = _last(calls, lines) or _last(before, lines)
-    is_valid = last is not None and last[0] > compacted_at
+    text = b"".join(reversed(blocks))
+    last = _last_call(text, said)
+    is_valid = last is not None and not _is_compacted(text[last[0] :], wanted)
+    threshold, window = _last_threshold(text, wanted)
     return LogTail(call=_logged(last[1]) if last and is_valid else None, threshold=threshold, window=window)
 
 
-def _last(calls: list[tuple[int, int]], lines: list[bytes]) -> tuple[int, re.Match[bytes]] | None:
-    """The well-formed call of one process with the highest number, and its place. Few lines are read to the end."""
-    for _, place in sorted(calls, key=lambda call: (-call[0], call[1])):
-        if call := _CALL.match(lines[place]):
-            return place, call
+def _backwards(text: bytes, mark: bytes, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """The lines that hold the *mark*, last first, each with its place in the *text*.
+
+    Most lines are other modules' and hold none: to search for it is ten times faster than to split them all.
+    """
+    end = len(text) if end is None else end
+    while (at := text.rfind(mark, 0, end)) >= 0:
+        end = text.rfind(b"\n", 0, at) + 1
+        yield end, _line(text, end)
+
+
+def _line(text: bytes, start: int) -> bytes:
+    end = text.find(b"\n", start)
+    return text[start : end if end >= 0 else len(text)].rstrip(b"\r")
+
+
+def _processes(text: bytes) -> Iterator[tuple[int, int]]:
+    """Where the lines of one process after the other begin and end, the newest first."""
+    end = len(text)
+    for start, line in _backwards(text, _STARTED):
+        if _PROCESS_START.match(line):
+            yield start, end
+            end = start
+    yield 0, end
+
+
+def _last_call(text: bytes, said: bytes) -> tuple[int, re.Match[bytes]] | None:
+    """The call with the highest number of the newest process that made one, behind its place.
+
+    Numbers grow within one process; a lower one in it is a background fork's, which works under the same id.
+    """
+    for start, end in _processes(text):
+        numbers = {piece[: piece.find(b":", 0, 9)] for piece in text[start:end].split(said)[1:]}
+        for number in sorted((number for number in numbers if number.isdigit()), key=int, reverse=True):
+            at = text.rfind(b"\n", 0, text.find(said + number + b":", start, end)) + 1
+            if call := _CALL.match(_line(text, at)):
+                return at, call
     return None
 
 
-def _number_at(line: bytes, at: int) -> int:
-    """The number that begins there; -1 where none does."""
-    digits = line[at : line.find(b":", at)]
-    return int(digits) if digits.isdigit() else -1
+def _is_compacted(text: bytes, wanted: bytes) -> bool:
+    """Whether a compaction of the session was logged there: what a call before it carried says nothing any more."""
+    lines = (line for _, line in _backwards(text, b" done: session=" + wanted))
+    return any(compacted[3] == wanted for line in lines if (compacted := _COMPACTED.match(line)))
+
+
+def _last_threshold(text: bytes, wanted: bytes) -> tuple[int | None, int | None]:
+    """The point of compaction and the window that the newest process told last."""
+    begun, _ = next(_processes(text))
+    told = (_backwards(text[begun:], mark) for mark in _OF_THRESHOLDS)
+    threshold = window = None
+    for _, line in heapq.merge(*told, reverse=True):
+        found = None if _SAID in line or _COMPACTED.match(line) else _threshold(line, wanted)
+        if found is not None:
+            threshold, window = threshold or found[0], window or found[1]
+        if threshold and window:
+            break
+    return threshold, window
 
 
 def _logged(call: re.Match[bytes]) -> LoggedCall:
