@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import NamedTuple
 
 from lifecycle.errors import (
@@ -18,7 +19,7 @@ from lifecycle.lost_paste import LostPaste
 from lifecycle.renewal import Delivery
 from lifecycle.screen import PaneLook, PaneState
 from lifecycle.transcript import SentRow
-from lifecycle.waiting import DeadlinePassed, wait_until
+from lifecycle.waiting import UNCHANGED, DeadlinePassed, wait_until
 from lifecycle.worker import Worker
 
 ENTER_AGAIN = timedelta(seconds=2)
@@ -130,7 +131,8 @@ def _send(host: Host, worker: Worker, intent: Delivery, remember: RememberIntent
         return row
 
     try:
-        return wait_until(arrived, host.settings.deadlines.delivery, clock)
+        stamp = partial(host.agent(worker).stamp, worker)
+        return wait_until(arrived, host.settings.deadlines.delivery, clock, UNCHANGED, stamp=stamp)
     except DeadlinePassed as error:
         late = _arrived(host, worker, intent, queued_for) if entered else None
         if late is not None:

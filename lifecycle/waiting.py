@@ -13,6 +13,16 @@ POLL = timedelta(seconds=0.2)
 """Five looks a second: what a person calls at once, and next to nothing for tmux and SQLite."""
 
 
+GLANCE = timedelta(seconds=0.02)
+"""How often a wait that can tell at next to no cost whether anything is new asks for that between two looks."""
+
+_INSTANT = 1e-6
+"""Seconds: a shorter span is none."""
+
+UNCHANGED = 2 * POLL
+"""How long such a wait goes without a look where nothing seems to be new: stamps of files may miss a change."""
+
+
 class Clock(Protocol):
     """Where time comes from. Dates are aware UTC; ages are taken from the monotonic clock."""
 
@@ -45,18 +55,37 @@ def wait_until(
     within: timedelta,
     clock: Clock,
     every: timedelta = POLL,
+    *,
+    stamp: Callable[[], object] | None = None,
 ) -> _T:
     """Return the first value of *probe* that is neither None nor False; it is asked at least once.
+
+    *stamp*, which must cost next to nothing, is another one as soon as there may be something new: then *probe* is
+    asked at once, but on the whole no more often than once every `POLL`, and after *every* at the latest.
 
     Raises:
         DeadlinePassed: *within* went by on the monotonic clock.
     """
-    deadline = clock.monotonic() + within.total_seconds()
+    began, pause, poll = clock.monotonic(), every.total_seconds(), POLL.total_seconds()
+    deadline, earliest = began + within.total_seconds(), began - 2 * poll
     while True:
+        # Taken before the look, so that a change during it leads to another one.
+        before = stamp() if stamp is not None else None
         value = probe()
         if value is not None and value is not False:
             return value
-        left = deadline - clock.monotonic()
-        if left <= 0:
+        now = clock.monotonic()
+        if now >= deadline:
             raise DeadlinePassed
-        clock.sleep(min(every, timedelta(seconds=left)))
+        latest = min(now + pause, deadline)
+        # Two looks in advance, so that the end of a short wait is seen at once, too.
+        earliest = max(earliest, now - 2 * poll) + poll
+        _rest(clock, earliest, latest, stamp, before)
+
+
+def _rest(clock: Clock, earliest: float, latest: float, stamp: Callable[[], object] | None, before: object) -> None:
+    """Sleep until *latest* on the monotonic clock, or from *earliest* on until the stamp is another one."""
+    while (left := latest - clock.monotonic()) > _INSTANT:
+        clock.sleep(timedelta(seconds=left if stamp is None else min(GLANCE.total_seconds(), left)))
+        if stamp is not None and clock.monotonic() >= earliest and stamp() != before:
+            return

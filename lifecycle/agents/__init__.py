@@ -69,6 +69,13 @@ class Agent(Protocol):
         """
         ...
 
+    def stamp(self, worker: Worker) -> object:
+        """Another value as soon as the agent has written what the methods below would find. It costs microseconds.
+
+        Of two writes within one tick of the file system's clock the second one may not show.
+        """
+        ...
+
     def find_sent(self, worker: Worker, text: str, *, after_row: int) -> SentRow | None:
         """The newest active user row behind *after_row* that holds exactly *text* (ends stripped).
 

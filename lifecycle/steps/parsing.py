@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 from lifecycle.checkpoint import Checkpoint, State, parse_checkpoint
 from lifecycle.errors import AgentGone, CheckpointRefused, HandoffTimeout
@@ -15,7 +16,7 @@ from lifecycle.steps.standing import advance, amend, standing
 from lifecycle.steps.weighing import correct, weighed
 from lifecycle.synthesis import synthesize
 from lifecycle.transcript import Reply
-from lifecycle.waiting import DeadlinePassed, wait_until
+from lifecycle.waiting import UNCHANGED, DeadlinePassed, wait_until
 from lifecycle.worker import Worker
 
 GIVEN = Checkpoint(
@@ -119,7 +120,7 @@ def _await_reply(host: Host, worker: Worker, asked: HandoffRequest) -> Reply:
         return reply
 
     try:
-        return wait_until(probe, left, host.clock)
+        return wait_until(probe, left, host.clock, UNCHANGED, stamp=partial(agent.stamp, worker))
     except DeadlinePassed as error:
         msg = f"{worker.worker_id}: no answer to the handoff request within {limit.total_seconds():.0f} s"
         raise HandoffTimeout(msg, worker_id=worker.worker_id, evidence=host.look(worker).evidence()) from error

@@ -30,7 +30,7 @@ from lifecycle.screen import PaneState
 from lifecycle.steps.closing import close_renewed
 from lifecycle.steps.standing import advance, amend, remembering, standing
 from lifecycle.transcript import Reply
-from lifecycle.waiting import DeadlinePassed, wait_until
+from lifecycle.waiting import UNCHANGED, DeadlinePassed, wait_until
 from lifecycle.wording import own_words
 from lifecycle.worker import Worker
 
@@ -137,7 +137,7 @@ def _await_checkpoint(
         return (None, CheckpointRefused("no answer", worker_id=worker.worker_id)) if late and may_remind else None
 
     try:
-        return wait_until(probe, left, host.clock)
+        return wait_until(probe, left, host.clock, UNCHANGED, stamp=partial(agent.stamp, worker))
     except DeadlinePassed as error:
         msg = f"{worker.worker_id}: the new session did not answer within {limit.total_seconds():.0f} s"
         raise ResumeUnanswered(msg, worker_id=worker.worker_id, evidence=host.look(worker).evidence()) from error

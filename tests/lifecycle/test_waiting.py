@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
-from lifecycle.waiting import POLL, DeadlinePassed, SystemClock, wait_until
+from lifecycle.waiting import GLANCE, POLL, UNCHANGED, DeadlinePassed, SystemClock, wait_until
 
 SECOND = timedelta(seconds=1)
 
@@ -72,3 +73,55 @@ def test_the_hosts_clock_gives_aware_dates_and_a_monotonic_age() -> None:
     clock.sleep(timedelta(milliseconds=5))
     assert clock.monotonic() - began >= 0.005
     assert clock.now().tzinfo is UTC
+
+
+class Stirred:
+    """Something that is new at the given times on *clock*, and counts how often it is looked at."""
+
+    def __init__(self, clock: FakeClock, *times: float) -> None:
+        self._clock, self._times, self.seen = clock, times, list[float]()
+
+    def stamp(self) -> int:
+        return sum(at <= self._clock.monotonic() for at in self._times)
+
+    def look(self) -> bool:
+        self.seen.append(self._clock.monotonic())
+        return False
+
+
+def test_what_is_new_is_looked_at_at_once_and_what_is_not_seldom() -> None:
+    clock = FakeClock()
+    file = Stirred(clock, 5.03)
+    with pytest.raises(DeadlinePassed):
+        wait_until(file.look, 10 * SECOND, clock, SECOND, stamp=file.stamp)
+    assert any(5.03 <= at <= 5.03 + GLANCE.total_seconds() for at in file.seen)
+    assert len(file.seen) <= 12
+
+
+def test_what_is_new_all_the_time_is_looked_at_no_more_often_than_five_times_a_second() -> None:
+    clock = FakeClock()
+    file = Stirred(clock, *(number / 100 for number in range(1000, 2000)))
+    with pytest.raises(DeadlinePassed):
+        wait_until(file.look, 20 * SECOND, clock, SECOND, stamp=file.stamp)
+    writing = [at for at in file.seen if at >= 10]
+    assert len(writing) <= 10 / POLL.total_seconds() + 3
+    assert max(later - earlier for earlier, later in pairwise(writing)) <= 2 * POLL.total_seconds()
+
+
+def test_what_becomes_new_during_a_look_is_looked_at_again_at_once() -> None:
+    clock = FakeClock()
+    file = Stirred(clock, 0.05)
+
+    def slow_look() -> bool:
+        clock.sleep(timedelta(seconds=0.1))
+        return file.look()
+
+    with pytest.raises(DeadlinePassed):
+        wait_until(slow_look, SECOND, clock, SECOND, stamp=file.stamp)
+    assert file.seen[:2] == pytest.approx([0.1, 0.2 + GLANCE.total_seconds()])
+
+
+def test_a_change_that_no_stamp_shows_is_seen_all_the_same() -> None:
+    clock = FakeClock()
+    assert wait_until(after(clock, SECOND), 10 * SECOND, clock, UNCHANGED, stamp=lambda: "the same")
+    assert timedelta(0) <= sum(clock.slept, timedelta(0)) - SECOND <= UNCHANGED

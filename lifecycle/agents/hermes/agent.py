@@ -21,7 +21,7 @@ from lifecycle.agents.hermes import (
     turn,
 )
 from lifecycle.agents.hermes.reading import ContextReader
-from lifecycle.agents.hermes.unchanged import Unchanged
+from lifecycle.agents.hermes.unchanged import WRITTEN, Unchanged, stamp_of
 from lifecycle.conversation import Conversation
 from lifecycle.launch import LaunchSpec
 from lifecycle.past import PastMessage, PastSession
@@ -82,6 +82,9 @@ class HermesAgent:
 
     def newest_row(self, worker: Worker) -> int:
         return transcript.newest_row(worker.profile, worker.worker_id)
+
+    def stamp(self, worker: Worker) -> object:
+        return stamp_of(worker.profile, WRITTEN)
 
     def find_sent(self, worker: Worker, text: str, *, after_row: int) -> SentRow | None:
         return transcript.find_sent(worker.profile, worker.worker_id, text, after_row=after_row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -14,6 +14,9 @@ _T = TypeVar("_T")
 FILES = ("state.db", "state.db-wal", "logs/agent.log", "config.yaml", "context_length_cache.yaml")
 """All that a look at a profile reads. A write to the database is a write to one of the first two; agent.log.1 and
 its elders change only when agent.log does."""
+
+WRITTEN = FILES[:2]
+"""Those that a write to the database is a write to."""
 
 SETTLED = 2_000_000_000
 """Nanoseconds. A file's time is as coarse as the file system's clock (4 ms on ext4, up to 2 s elsewhere): what was
@@ -61,9 +64,9 @@ class Unchanged(Generic[_T]):
         return "", finding
 
 
-def stamp_of(profile: Path) -> Stamp:
+def stamp_of(profile: Path, files: Sequence[str] = FILES) -> Stamp:
     """Taken before a look, so that a change during the look shows at the next one."""
-    return tuple(_stamp(f"{profile}/{name}") for name in FILES)
+    return tuple(_stamp(f"{profile}/{name}") for name in files)
 
 
 def _stamp(path: str) -> tuple[int, int, int] | None:
