@@ -8,8 +8,8 @@ from lifecycle.agents.hermes.counting import Batch, Weight, read_weights
 from lifecycle.agents.hermes.database import State
 from lifecycle.agents.hermes.figures import figures
 from lifecycle.agents.hermes.log import LoggedCall, LogTail, read_log_tail
-from lifecycle.agents.hermes.message import Message, live_condition, read_messages
-from lifecycle.agents.hermes.session import Session, chain
+from lifecycle.agents.hermes.message import live_condition, read_messages
+from lifecycle.agents.hermes.session import Session, chain, newest_row
 from lifecycle.billed import Billed
 from lifecycle.value import Value
 
@@ -30,6 +30,7 @@ class Look(Value):
     conversation_id: str
     billed: Billed
     compactions: int
+    newest_row: int
     tail: LogTail
     call: LoggedCall | None = None
     newer: tuple[Weight, ...] = ()
@@ -46,10 +47,11 @@ def look_at(state: State, session: Session, profile: Path) -> Look:
         billed=session.billed.model_copy(update={"messages": own.token_count}),
         # Each compaction left one summary row, and one by rotation a session.
         compactions=max(sum(one.summaries for one in (own, *earlier)), len(links) - 1),
+        newest_row=newest_row(state, session.session_id),
         tail=tail,
     )
     call = _settled(state, session, tail.call) if tail.call else None
-    if call is None or not _is_credible(state, session, call) or call.at < own.rewritten_at:
+    if call is None or not _is_credible(session, call) or call.at < own.rewritten_at:
         return look
     return look.model_copy(update={"call": call, "newer": tuple(_newer(state, session, call))})
 
@@ -61,17 +63,16 @@ def _newer(state: State, session: Session, call: LoggedCall) -> list[Weight]:
     the one in its status bar.
     """
     newer = read_weights(state, session.session_id, "messages.timestamp > ?", call.at)
-    answer = _answer(state, session, call)
-    return [] if answer and [weight.row_id for weight in newer] == [answer.row_id] else newer
+    return [] if len(newer) == 1 and _brought_an_answer(state, session, call) else newer
 
 
-def _answer(state: State, session: Session, call: LoggedCall) -> Message | None:
-    """The closed answer that the logged call brought."""
+def _brought_an_answer(state: State, session: Session, call: LoggedCall) -> bool:
+    """Whether the first row behind the logged call is a closed answer."""
     live = live_condition(state)
     condition = f"messages.session_id = ? AND {live} AND messages.timestamp > ?"
     # The plus keeps SQLite from walking all rows by id: few are newer than the call.
     first = read_messages(state, condition, session.session_id, call.at, tail="ORDER BY +messages.id LIMIT 1")
-    return first[0] if first and first[0].is_closed_answer else None
+    return bool(first) and first[0].is_closed_answer
 
 
 def _settled(state: State, session: Session, call: LoggedCall) -> LoggedCall:
@@ -95,8 +96,6 @@ def _has_row_near(state: State, session: Session, at: float) -> bool:
     return state.first(sql, session.session_id, at - _NEAR, at + _NEAR) is not None
 
 
-def _is_credible(state: State, session: Session, call: LoggedCall) -> bool:
+def _is_credible(session: Session, call: LoggedCall) -> bool:
     """Some providers report a prompt of 6 or 13 tokens (hermes-agent #94897); the system prompt alone is more."""
-    column = state.column("sessions", "system_prompt", "''").partition(" AS ")[0]
-    length = state.first(f"SELECT length({column}) FROM sessions WHERE id = ?", session.session_id)  # noqa: S608
-    return call.prompt > (length[0] if length else 0) // _LONGEST_TOKEN
+    return call.prompt > session.prompt_length // _LONGEST_TOKEN

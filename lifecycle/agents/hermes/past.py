@@ -69,16 +69,13 @@ def _past(state: State, session: Session, current: Session | None) -> PastSessio
     # The newest session of a worker that is down counts as current: it may be resumed with all it holds.
     is_over = current is None or session.session_id != current.session_id
     ended = "" if session.ended_at is None else repr(session.ended_at)
-    newest = session.newest_row if is_over else 0
-    if not newest:
-        sql = f"SELECT max(id) FROM messages WHERE session_id = ? AND ({_past_condition(state, is_over=is_over)})"  # noqa: S608
-        found = state.first(sql, session.session_id)
-        newest = int(found[0] or 0) if found else 0
+    sql = f"SELECT max(id) FROM messages WHERE session_id = ? AND ({_past_condition(state, is_over=is_over)})"  # noqa: S608
+    newest = state.first(sql, session.session_id)
     return PastSession(
         session_id=session.session_id,
         mark=f"over:{ended}" if is_over else "",
         order=session.started_at,
-        newest_row=newest,
+        newest_row=int(newest[0] or 0) if newest else 0,
         is_over=is_over,
     )
 

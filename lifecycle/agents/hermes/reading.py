@@ -153,5 +153,5 @@ def _reading(
         api_calls=session.api_calls,
         started_at=datetime.fromtimestamp(session.started_at, UTC),
         last_activity_at=datetime.fromtimestamp(session.last_seen, UTC),
-        newest_row=session.newest_row,
+        newest_row=look.newest_row,
     )

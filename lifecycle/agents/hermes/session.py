@@ -17,7 +17,10 @@ _COUNTERS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_
 
 
 class Session(Value):
-    """One row of the sessions table. *last_seen* is its start or its newest message, seconds since the epoch."""
+    """One row of the sessions table. *last_seen* is its start or its newest message, seconds since the epoch.
+
+    *prompt_length* is that of its system prompt, in characters.
+    """
 
     session_id: str
     source: str
@@ -33,7 +36,7 @@ class Session(Value):
     is_delegate: bool
     is_branch: bool
     last_seen: Seconds
-    newest_row: int
+    prompt_length: int
 
     @property
     def is_main(self) -> bool:
@@ -58,8 +61,22 @@ def current_session(state: State, since: datetime | None) -> Session | None:
         sessions = [session for session in sessions if session.last_seen >= since.timestamp()]
     if not sessions:
         sessions = [session for session in _read(state, "sessions.ended_at IS NOT NULL") if _stands_for(session, since)]
-    newest = max(sessions, key=lambda session: (session.last_seen, session.newest_row), default=None)
-    return newest and tip(state, newest)
+    last = max((session.last_seen for session in sessions), default=0.0)
+    newest = [session for session in sessions if session.last_seen == last]
+    if len(newest) > 1:
+        newest.sort(key=lambda session: newest_row(state, session.session_id))
+    return tip(state, newest[-1]) if newest else None
+
+
+def newest_row(state: State, session_id: str) -> int:
+    """The id of its newest live row, 0 where it has none.
+
+    Looked for from the newest row of all, where that of a current session is: all its rows, by its index, are many.
+    """
+    live = live_condition(state)
+    sql = f"SELECT id FROM messages WHERE +session_id = ? AND {live} ORDER BY id DESC LIMIT 1"  # noqa: S608
+    row = state.first(sql, session_id)
+    return row[0] if row else 0
 
 
 def tip(state: State, session: Session) -> Session:
@@ -91,6 +108,9 @@ def find(state: State, session_id: str) -> Session | None:
 def children(state: State, session: Session) -> list[Session]:
     if "parent_session_id" not in state.columns("sessions"):
         return []
+    # Most have none, and a short question is understood in a tenth of the long one's time.
+    if state.first("SELECT 1 FROM sessions WHERE parent_session_id = ?", session.session_id) is None:
+        return []
     return _read(state, "sessions.parent_session_id = ?", session.session_id)
 
 
@@ -116,13 +136,12 @@ def _read(state: State, condition: str, *parameters: str) -> list[Session]:
     column = state.column
     counters = ", ".join(column("sessions", name, "0") for name in _COUNTERS)
     names = ("parent_session_id", "ended_at", "end_reason", "model", "model_config", "title")
-    live = live_condition(state)
+    prompt = column("sessions", "system_prompt", "''").partition(" AS ")[0]
     sql = (
         f"SELECT sessions.id, {column('sessions', 'source', repr('cli'))}, sessions.started_at, "  # noqa: S608
         f"{', '.join(column('sessions', name) for name in names)}, "
         f"{column('sessions', 'api_call_count', '0')}, {counters}, "
-        "(SELECT max(timestamp) FROM messages WHERE session_id = sessions.id), "
-        f"(SELECT max(id) FROM messages WHERE session_id = sessions.id AND {live}) "
+        f"length({prompt}), (SELECT max(timestamp) FROM messages WHERE session_id = sessions.id) "
         f"FROM sessions WHERE {condition} ORDER BY sessions.started_at"
     )
     return [_session(row) for row in state.rows(sql, *parameters)]
@@ -130,7 +149,7 @@ def _read(state: State, condition: str, *parameters: str) -> list[Session]:
 
 def _session(row: tuple[Any, ...]) -> Session:
     session_id, source, started_at, parent, ended_at, end_reason, model, model_config, title, *counters = row
-    api_calls, *tokens, last_message, newest_row = counters
+    api_calls, *tokens, prompt_length, last_message = counters
     settings = _settings(model_config)
     max_tokens = settings.get("max_tokens")
     return Session(
@@ -148,7 +167,7 @@ def _session(row: tuple[Any, ...]) -> Session:
         is_delegate=bool(settings.get("_delegate_from")),
         is_branch=bool(settings.get("_branched_from")),
         last_seen=max(started_at, last_message or 0.0),
-        newest_row=newest_row or 0,
+        prompt_length=prompt_length,
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lifecycle.agents.hermes.database import State, open_state
 from lifecycle.agents.hermes.message import SIGNALLED, Message, live_condition, read_messages
-from lifecycle.agents.hermes.session import Session, chain, current_session, open_sessions
+from lifecycle.agents.hermes.session import Session, chain, current_session, newest_row, open_sessions
 from lifecycle.transcript import TurnState
 
 QUIET_BACKGROUND = timedelta(minutes=10)
@@ -24,7 +24,7 @@ def turn(profile: Path, worker_id: str, *, since: datetime | None, now: datetime
         session = current_session(state, since) if state else None
         if state is None or session is None:
             return TurnState()
-        newest = _live(state, session, "messages.id = ?", session.newest_row)
+        newest = _live(state, session, "messages.id = ?", newest_row(state, session.session_id))
         last = newest[0] if newest else None
         rests_until, failed_summaries = _compaction_troubles(state, session)
         return TurnState(
@@ -60,7 +60,7 @@ def _asked(state: State, session: Session, newest: int) -> list[Message]:
         f"+messages.session_id = ? AND {live_condition(state)} AND messages.role = 'user' AND messages.id BETWEEN "  # noqa: S608
         "(SELECT min(id) FROM messages WHERE session_id = ?) AND ?"
     )
-    given = session.session_id, session.session_id, session.newest_row
+    given = session.session_id, session.session_id, newest_row(state, session.session_id)
     users = read_messages(state, condition, *given, tail=f"ORDER BY messages.id DESC LIMIT {newest}")
     return [user for user in users if not user.is_summary and not user.text.startswith(SIGNALLED)]
 
