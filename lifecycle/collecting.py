@@ -21,6 +21,7 @@ from lifecycle.collected import (
 from lifecycle.errors import ContextUnreadable, GitRefused, LifecycleError
 from lifecycle.foreign_text import encodable
 from lifecycle.host import Host
+from lifecycle.idle import process_at_rest
 from lifecycle.offload import keep_results
 from lifecycle.processes import Process, tree_of
 from lifecycle.prompts import one_line
@@ -93,7 +94,7 @@ def forget_old_results(host: Host) -> None:
 
 def _process(host: Host, worker: Worker, troubles: list[str]) -> Process | None:
     try:
-        return host.process(worker)
+        return process_at_rest(host, worker)
     except LifecycleError as error:
         troubles.append(f"the agent's process: {error.detail}")
         return None

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from lifecycle.agents import Agent
 from lifecycle.agents.kinds import agent_of_kind
 from lifecycle.breaker import Breaker
+from lifecycle.calm import Calm
 from lifecycle.errors import ConfigurationError, OtherHost
 from lifecycle.ledger import Ledger, StoredHandoff
 from lifecycle.mission import Mission, current_mission
@@ -61,6 +62,8 @@ class Host:
         self.link = ""
         """Where a person can see what is being done here; empty where nowhere."""
         self.announce: Announce = lambda _: None
+        self.calm = Calm()
+        """How long workers have been seen at rest."""
         self._down = ExitStack()
         self._terminals: dict[str | None, Terminal] = {}
 

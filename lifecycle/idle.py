@@ -7,9 +7,10 @@ from datetime import timedelta
 from lifecycle.errors import ContextUnreadable
 from lifecycle.host import Host
 from lifecycle.input_line import GONE
+from lifecycle.processes import Process
 from lifecycle.screen import PaneLook, PaneState
 from lifecycle.transcript import TurnState
-from lifecycle.waiting import POLL, DeadlinePassed, wait_until
+from lifecycle.waiting import DeadlinePassed, wait_until
 from lifecycle.worker import Worker
 
 SETTLED = timedelta(seconds=0.5)
@@ -23,26 +24,60 @@ def is_idle(look: PaneLook, turn: TurnState | None) -> bool:
     return turn is None or not (turn.compacting or turn.delegating)
 
 
+def rests_for(host: Host, worker: Worker, look: PaneLook, process: Process | None) -> timedelta | None:
+    """For how long the worker has been idle, by *look* and those that earlier steps took; None where it is not.
+
+    A turn that begins and ends between two looks leaves a row, and its rest begins anew.
+    """
+    calm, name = host.calm, worker.worker_id
+    if look.state is not PaneState.READY:
+        calm.broken(name)
+        return None
+    try:
+        turn = host.turn(worker, process)
+    except ContextUnreadable:
+        return None
+    if not is_idle(look, turn):
+        calm.broken(name)
+        return None
+    last_act = (process.identity if process else None, turn.session_id, turn.newest_row)
+    return calm.seen(name, last_act, host.clock.monotonic())
+
+
+def process_at_rest(host: Host, worker: Worker) -> Process | None:
+    """`host.process`, by a look that also counts for how long the worker rests: what is done meanwhile is not waited
+    for afterwards.
+
+    Raises:
+        TerminalError
+    """
+    look, process = host.look_with_process(worker)
+    rests_for(host, worker, look, process)
+    return process
+
+
 def wait_idle(host: Host, worker: Worker, within: timedelta) -> PaneLook | None:
-    """The look at an idle worker, or at one whose agent has ended; None if it was not idle in time."""
-    since: list[float] = []
+    """The look at an idle worker, or at one whose agent has ended; None if it was not idle in time.
+
+    The look is the last one of a span of rest of at least `SETTLED`, which earlier steps may have seen begin.
+    """
+    agent, clock, due = host.agent(worker), host.clock, [0.0]
 
     def probe() -> PaneLook | None:
         look, process = host.look_with_process(worker)
         if look.state in GONE:
             return look
-        try:
-            turn = host.turn(worker, process) if look.state is PaneState.READY else None
-        except ContextUnreadable:
-            return None
-        if not is_idle(look, turn):
-            since.clear()
+        rested = rests_for(host, worker, look, process)
+        if rested is None:
             host.progress(worker.worker_id, f"waits for idle ({look.state})")
             return None
-        since.append(host.clock.monotonic())
-        return look if since[-1] - since[0] >= SETTLED.total_seconds() else None
+        due[0] = clock.monotonic() + (SETTLED - rested).total_seconds()
+        return look if rested >= SETTLED else None
+
+    def stamp() -> object:
+        return agent.stamp(worker), clock.monotonic() >= due[0]
 
     try:
-        return wait_until(probe, within, host.clock, every=POLL)
+        return wait_until(probe, within, clock, stamp=stamp)
     except DeadlinePassed:
         return None

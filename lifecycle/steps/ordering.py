@@ -10,6 +10,7 @@ from lifecycle.draft import sections_of
 from lifecycle.errors import LifecycleError
 from lifecycle.gathering import gather
 from lifecycle.host import Host
+from lifecycle.idle import process_at_rest
 from lifecycle.orders import Orders, claimed_by
 from lifecycle.renewal import ParsedHandoff, Quality, Renewal
 from lifecycle.rules import Rule, rules_in
@@ -26,7 +27,7 @@ def gather_orders(
     """
     found = Conversation()
     try:
-        process = host.process(worker)
+        process = process_at_rest(host, worker)
         found = host.agent(worker).conversation(worker, since=process.started_at if process else None)
     except LifecycleError as error:
         log.warning("%s: what it was told cannot be read: %s", worker.worker_id, error)

@@ -9,6 +9,7 @@ from lifecycle.checkpoint import Checkpoint, State, parse_checkpoint
 from lifecycle.errors import AgentGone, CheckpointRefused, HandoffTimeout
 from lifecycle.failed_turn import TurnWatch
 from lifecycle.host import Host
+from lifecycle.idle import process_at_rest
 from lifecycle.input_line import GONE
 from lifecycle.reboot import after_reboot
 from lifecycle.renewal import HandoffRequest, ParsedHandoff, Phase, Quality, Renewal, Unasked
@@ -90,6 +91,8 @@ def _answered(host: Host, worker: Worker, renewal: Renewal, asked: HandoffReques
         asked = correction if renewal.parks else asked
     latest = renewal.correction or asked
     reply = _await_reply(host, worker, latest)
+    # From here on it is seen whether the worker rests, so that the stop need not begin to look then.
+    process_at_rest(host, worker)
     try:
         return weighed(host, worker, renewal, reply, asked, is_last_try=renewal.correction is not None)
     except CheckpointRefused as refusal:

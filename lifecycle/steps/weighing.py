@@ -12,6 +12,7 @@ from lifecycle.draft import read_draft
 from lifecycle.errors import CheckpointRefused, NotDelivered
 from lifecycle.host import Host
 from lifecycle.identifiers import Identifier
+from lifecycle.idle import process_at_rest
 from lifecycle.judging import Judged, Material, judge
 from lifecycle.redaction import redact
 from lifecycle.renewal import HandoffRequest, ParsedHandoff, Quality, Renewal
@@ -89,7 +90,7 @@ def correct(
 
 
 def _material(host: Host, worker: Worker, renewal: Renewal, reply: Reply, asked: HandoffRequest) -> Material:
-    process, paths = host.process(worker), host.paths(worker)
+    process, paths = process_at_rest(host, worker), host.paths(worker)
     draft = asked.draft
     return Material(
         worker_id=worker.worker_id,

@@ -1,0 +1,102 @@
+"""How long a worker must have rested before it may be stopped, and which looks count for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from lifecycle.calm import APART, Calm
+from lifecycle.host import Host
+from lifecycle.idle import SETTLED, process_at_rest, wait_idle
+from lifecycle.screen import PaneState
+from lifecycle.waiting import SystemClock
+from tests.agents.stage import Stage
+from tests.lifecycle.hosts import host_of
+
+LONG = timedelta(seconds=30)
+
+
+class Leaping(SystemClock):
+    """The host's clock, which a test can put forward; it says how long was slept."""
+
+    def __init__(self) -> None:
+        self.ahead, self.slept = 0.0, timedelta()
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
+
+    def sleep(self, span: timedelta) -> None:
+        self.slept += span
+        super().sleep(span)
+
+    def leap(self, span: timedelta) -> None:
+        self.ahead += span.total_seconds()
+
+
+@pytest.fixture
+def clock() -> Leaping:
+    return Leaping()
+
+
+@pytest.fixture
+def host(stage: Stage, clock: Leaping) -> Iterator[Host]:
+    stage.wait_ready()
+    with host_of(stage) as host:
+        host.clock = clock
+        yield host
+
+
+def test_a_worker_that_nobody_saw_at_rest_is_watched_for_a_while(stage: Stage, host: Host, clock: Leaping) -> None:
+    look = wait_idle(host, stage.worker(), LONG)
+    assert look is not None
+    assert (look.state, clock.slept > timedelta()) == (PaneState.READY, True)
+
+
+def test_rest_that_an_earlier_step_saw_begin_is_not_waited_for_again(stage: Stage, host: Host, clock: Leaping) -> None:
+    process_at_rest(host, stage.worker())
+    clock.leap(SETTLED)
+    assert wait_idle(host, stage.worker(), LONG) is not None
+    assert clock.slept == timedelta()
+
+
+def test_a_turn_between_two_looks_makes_the_rest_begin_anew(stage: Stage, host: Host, clock: Leaping) -> None:
+    process_at_rest(host, stage.worker())
+    stage.answer_to(stage.say("a short turn"))
+    stage.wait_ready()
+    clock.leap(SETTLED)
+    assert wait_idle(host, stage.worker(), LONG) is not None
+    assert clock.slept > timedelta()
+
+
+def test_a_text_that_someone_begins_to_type_makes_the_rest_begin_anew(stage: Stage, host: Host, clock: Leaping) -> None:
+    process_at_rest(host, stage.worker())
+    stage.paste("half a thou")
+    stage.wait(lambda: host.look(stage.worker()).state is PaneState.TYPED)
+    process_at_rest(host, stage.worker())
+    stage.press("C-u")
+    stage.wait_ready()
+    clock.leap(SETTLED)
+    assert wait_idle(host, stage.worker(), LONG) is not None
+    assert clock.slept > timedelta()
+
+
+def test_a_span_of_rest_goes_on_from_look_to_look() -> None:
+    calm = Calm()
+    assert calm.seen("swarm1", 7, 10.0) == timedelta()
+    assert calm.seen("swarm2", 7, 10.3) == timedelta()
+    assert calm.seen("swarm1", 7, 10.4) == timedelta(seconds=0.4)
+
+
+def test_looks_that_lie_far_apart_are_no_span_of_rest() -> None:
+    calm = Calm()
+    calm.seen("swarm1", 7, 10.0)
+    assert calm.seen("swarm1", 7, 10.1 + APART.total_seconds()) == timedelta()
+
+
+def test_a_worker_seen_at_work_does_not_rest() -> None:
+    calm = Calm()
+    calm.seen("swarm1", 7, 10.0)
+    calm.broken("swarm1")
+    assert calm.seen("swarm1", 7, 10.5) == timedelta()
