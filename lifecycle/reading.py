@@ -31,12 +31,16 @@ class ContextState(StrEnum):
 
 
 class CountedRows(Value):
-    """What was counted of a session so far: rows from the *first* to the *last* id, in the file *inode*."""
+    """What was counted of a session so far: *rows* from the *first* to the *last* id, in the file *inode*.
+
+    *ids* is the sum of their ids; 0 where it is not known, and then they are counted anew.
+    """
 
     inode: int
     first: int
     last: int
     rows: int
+    ids: int = 0
     tokens: int
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lifecycle.agents.hermes.database import State
+from lifecycle.agents.hermes.figures import Extent
 from lifecycle.agents.hermes.message import IMAGE_TOKENS, JSON_PREFIX, is_image, live_condition, parts
 from lifecycle.reading import CountedRows
 from lifecycle.tokens import TokenCounter
@@ -67,12 +68,24 @@ def _plain(part: object) -> str:
 
 
 class Generation(Value):
-    """What tells that counted rows are still the live ones: the first, the last counted, how many, in which file."""
+    """What tells that counted rows are still the live ones: first and last, how many, their ids' sum, in which file."""
 
     inode: int = 0
     first: int = 0
     last: int = 0
     rows: int = 0
+    ids: int = 0
+
+    @classmethod
+    def of(cls, extent: Extent) -> Generation:
+        return cls(inode=extent.inode, first=extent.first, last=extent.last, rows=extent.live, ids=extent.ids)
+
+    def with_more(self, weights: list[Weight]) -> Generation:
+        """With the rows behind the last one counted in."""
+        if not weights:
+            return self
+        ids = [weight.row_id for weight in weights]
+        return self.model_copy(update={"last": ids[-1], "rows": self.rows + len(ids), "ids": self.ids + sum(ids)})
 
 
 class Batch(Value):
@@ -97,19 +110,21 @@ class Tally:
         through = Generation.model_validate(counted.model_dump(exclude={"tokens"}))
         self._counted.setdefault((profile / "state.db", session_id), (through, counted.tokens))
 
-    def batch(self, state: State, session_id: str) -> Batch:
+    def batch(self, state: State, session_id: str, extent: Extent) -> Batch:
+        through = Generation.of(extent)
         seen, tokens = self._counted.get((state.path, session_id), (Generation(), 0))
-        if _generation(state, session_id, seen.last) != seen:
-            seen, tokens = Generation(), 0
+        weights = read_weights(state, session_id, "messages.id > ?", seen.last)
+        if seen.rows and seen.with_more(weights) != through:
+            tokens, weights = 0, read_weights(state, session_id)
         system_prompt = state.column("sessions", "system_prompt", "''")
         prompt = state.first(f"SELECT {system_prompt} FROM sessions WHERE id = ?", session_id)  # noqa: S608
         return Batch(
             path=state.path,
             session_id=session_id,
             counted=tokens,
-            through=_generation(state, session_id, None),
+            through=through,
             prompt=prompt[0] if prompt else "",
-            weights=tuple(read_weights(state, session_id, "messages.id > ?", seen.last)),
+            weights=tuple(weights),
         )
 
     def count(self, batch: Batch, counter: TokenCounter) -> int:
@@ -122,13 +137,3 @@ class Tally:
         """How far the count of this session went."""
         through, tokens = self._counted.get((batch.path, batch.session_id), (None, 0))
         return CountedRows(tokens=tokens, **through.model_dump()) if through is not None else None
-
-
-def _generation(state: State, session_id: str, last: int | None) -> Generation:
-    sql = (
-        "SELECT coalesce(min(id), 0), coalesce(max(id), 0), count(*) FROM messages "  # noqa: S608
-        f"WHERE session_id = ? AND {live_condition(state)} AND (? IS NULL OR id <= ?)"
-    )
-    row = state.first(sql, session_id, last, last)
-    first, newest, rows = row or (0, 0, 0)
-    return Generation(inode=state.inode, first=first, last=newest, rows=rows)

@@ -121,9 +121,12 @@ def _last_call(text: bytes, said: bytes) -> tuple[int, re.Match[bytes]] | None:
     for start, end in _processes(text):
         numbers = {piece[: piece.find(b":", 0, 9)] for piece in text[start:end].split(said)[1:]}
         for number in sorted((number for number in numbers if number.isdigit()), key=int, reverse=True):
-            at = text.rfind(b"\n", 0, text.find(said + number + b":", start, end)) + 1
-            if call := _CALL.match(_line(text, at)):
-                return at, call
+            at = text.find(said + number + b":", start, end)
+            while at >= 0:
+                begun = text.rfind(b"\n", 0, at) + 1
+                if call := _CALL.match(_line(text, begun)):
+                    return begun, call
+                at = text.find(said + number + b":", at + 1, end)
     return None
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from lifecycle.agents.hermes.counting import Batch, Weight, read_weights
 from lifecycle.agents.hermes.database import State
-from lifecycle.agents.hermes.figures import figures
+from lifecycle.agents.hermes.figures import Extent, FigureBook, rewritten_at
 from lifecycle.agents.hermes.log import LoggedCall, LogTail, read_log_tail
 from lifecycle.agents.hermes.message import live_condition, read_messages
-from lifecycle.agents.hermes.session import Session, chain, newest_row
+from lifecycle.agents.hermes.session import Session, chain
 from lifecycle.billed import Billed
 from lifecycle.value import Value
 
@@ -30,16 +30,16 @@ class Look(Value):
     conversation_id: str
     billed: Billed
     compactions: int
-    newest_row: int
+    extent: Extent
     tail: LogTail
     call: LoggedCall | None = None
     newer: tuple[Weight, ...] = ()
     batch: Batch | None = None
 
 
-def look_at(state: State, session: Session, profile: Path) -> Look:
+def look_at(state: State, session: Session, profile: Path, book: FigureBook) -> Look:
     links = chain(state, session)
-    own, *earlier = (figures(state, link.session_id) for link in reversed(links))
+    own, *earlier = (book.figures(state, link.session_id) for link in reversed(links))
     tail = read_log_tail(profile, session.session_id, begun=links[0].started_at)
     look = Look(
         session=session,
@@ -47,11 +47,11 @@ def look_at(state: State, session: Session, profile: Path) -> Look:
         billed=session.billed.model_copy(update={"messages": own.token_count}),
         # Each compaction left one summary row, and one by rotation a session.
         compactions=max(sum(one.summaries for one in (own, *earlier)), len(links) - 1),
-        newest_row=newest_row(state, session.session_id),
+        extent=own.extent,
         tail=tail,
     )
     call = _settled(state, session, tail.call) if tail.call else None
-    if call is None or not _is_credible(session, call) or call.at < own.rewritten_at:
+    if call is None or not _is_credible(session, call) or call.at < rewritten_at(state, session.session_id, own):
         return look
     return look.model_copy(update={"call": call, "newer": tuple(_newer(state, session, call))})
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from lifecycle.agents.hermes.configuration import ModelSetup, read_setup
 from lifecycle.agents.hermes.counting import DEFAULT_OVERHEAD, Tally, read_weights
 from lifecycle.agents.hermes.database import open_state
+from lifecycle.agents.hermes.figures import FigureBook
 from lifecycle.agents.hermes.look import Look, look_at
 from lifecycle.agents.hermes.session import current_session
 from lifecycle.agents.hermes.unchanged import Unchanged
@@ -26,6 +27,7 @@ class ContextReader:
 
     def __init__(self, count: TokenCounter | None = None) -> None:
         self._given = count
+        self._book = FigureBook()
         self._tally = Tally()
         self._unchanged = Unchanged[ContextReading]()
 
@@ -94,10 +96,11 @@ class ContextReader:
             session = current_session(state, since) if state else None
             if state is None or session is None:
                 return None
-            call = look_at(state, session, profile).call
+            look = look_at(state, session, profile, self._book)
+            call = look.call
             if call is None or not is_exact:
                 return None
-            batch = self._tally.batch(state, session.session_id)
+            batch = self._tally.batch(state, session.session_id, look.extent)
             newer = read_weights(state, session.session_id, "messages.timestamp > ?", call.at)
         in_prompt = self._tally.count(batch, count) - sum(weight.tokens(count) for weight in newer)
         return max(0, call.prompt - in_prompt)
@@ -107,10 +110,10 @@ class ContextReader:
             session = current_session(state, since) if state else None
             if state is None or session is None:
                 return None
-            look = look_at(state, session, profile)
+            look = look_at(state, session, profile, self._book)
             if look.call is not None:
                 return look
-            return look.model_copy(update={"batch": self._tally.batch(state, session.session_id)})
+            return look.model_copy(update={"batch": self._tally.batch(state, session.session_id, look.extent)})
 
     def _measure(self, look: Look, overhead: int) -> tuple[int, Source]:
         if look.call is not None:
@@ -153,5 +156,5 @@ def _reading(
         api_calls=session.api_calls,
         started_at=datetime.fromtimestamp(session.started_at, UTC),
         last_activity_at=datetime.fromtimestamp(session.last_seen, UTC),
-        newest_row=look.newest_row,
+        newest_row=look.extent.last,
     )

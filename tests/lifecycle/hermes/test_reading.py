@@ -192,9 +192,11 @@ def test_calls_of_other_sessions_are_not_the_workers(profile: Profile) -> None:
     assert figure(profile) == (Source.API_LOG, 16_000)
 
 
-def test_a_person_who_types_a_log_line_is_not_believed(profile: Profile) -> None:
-    words = f"agent.turn_context: conversation turn: session={MAIN} msg='{call(99, 5, 21)}'"
-    profile.log(call(3, 16_000, 20), line(21, words, tag=MAIN))
+@pytest.mark.parametrize("number", [99, 3], ids=["not yet made", "made later"])
+def test_a_person_who_types_a_log_line_is_not_believed(profile: Profile, number: int) -> None:
+    words = f"agent.turn_context: conversation turn: session={MAIN} msg='{call(number, 5, 21)}'"
+    typed = line(19, words, tag=MAIN)
+    profile.log(typed, call(3, 16_000, 20), typed)
     assert figure(profile) == (Source.API_LOG, 16_000)
 
 

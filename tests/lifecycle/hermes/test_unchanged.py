@@ -151,12 +151,12 @@ def test_a_turn_that_ends_by_time_alone_is_looked_at_each_time(tmp_path: Path) -
     made.say("user", "one", 10)
     made.run(
         "INSERT INTO compression_locks (session_id, holder, acquired_at, expires_at) VALUES (?, 'x', ?, ?)",
-        MAIN, time.time(), time.time() + 0.5,
+        MAIN, time.time(), time.time() + 3,
     )  # fmt: skip
     settle(tmp_path)
     agent, worker = HermesAgent(), Worker(worker_id="swarm1", profile=tmp_path, session="s", policy=Policy())
     assert agent.turn(worker, since=None).compacting
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while agent.turn(worker, since=None).compacting:
         assert time.monotonic() < deadline
 
@@ -240,14 +240,15 @@ class _History:
         self.calls = 0
         self.steps = [
             self.turn, self.turn, self.turn, self.logged, self.compacted, self.rotated, self.undone,
-            self.checkpointed, self.restarted_wal, self.configured, self.ended,
+            self.swapped, self.pruned, self.checkpointed, self.restarted_wal, self.configured, self.ended,
         ]  # fmt: skip
 
     def _say(self, owner: sqlite3.Connection, role: str, content: str) -> None:
         self.at += 1
         owner.execute(
-            "INSERT INTO messages (session_id, role, content, timestamp, finish_reason) VALUES (?, ?, ?, ?, 'stop')",
-            (self.session, role, content, EPOCH + self.at),
+            "INSERT INTO messages (session_id, role, content, timestamp, finish_reason, token_count) "
+            "VALUES (?, ?, ?, ?, 'stop', ?)",
+            (self.session, role, content, EPOCH + self.at, self.chance.choice([None, 7, 40_000])),
         )
 
     def turn(self, owner: sqlite3.Connection) -> None:
@@ -279,6 +280,19 @@ class _History:
     def undone(self, owner: sqlite3.Connection) -> None:
         newest = "SELECT max(id) FROM messages WHERE session_id = ? AND active = 1"
         owner.execute(f"UPDATE messages SET active = 0 WHERE id = ({newest})", (self.session,))  # noqa: S608
+
+    def swapped(self, owner: sqlite3.Connection) -> None:
+        """One row is undone and another is taken back: as many as before, and the newest is the same."""
+        newest = "SELECT max(id) FROM messages WHERE session_id = :s"
+        at = f"SELECT id FROM messages WHERE session_id = :s AND compacted = 0 AND active = :a AND id < ({newest})"  # noqa: S608
+        out, back = (owner.execute(at, {"s": self.session, "a": live}).fetchall() for live in (1, 0))
+        if out and back:
+            owner.execute("UPDATE messages SET active = 0 WHERE id = ?", self.chance.choice(out))
+            owner.execute("UPDATE messages SET active = 1 WHERE id = ?", self.chance.choice(back))
+
+    def pruned(self, owner: sqlite3.Connection) -> None:
+        oldest = "SELECT min(id) FROM messages WHERE session_id = ?"
+        owner.execute(f"DELETE FROM messages WHERE id = ({oldest})", (self.session,))  # noqa: S608
 
     def checkpointed(self, owner: sqlite3.Connection) -> None:
         owner.commit()
