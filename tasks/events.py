@@ -38,9 +38,12 @@ _NAMES = {
 def show_events(host: Host) -> None:
     """Emit what the journal holds and no process of this host has emitted. Never raises for what it finds."""
     try:
-        for event in host.ledger.unshown(since=host.now() - BEGINS_WITH):
+        events = host.ledger.unshown(since=host.now() - BEGINS_WITH)
+        for event in events:
             _emit(host, event)
-            host.ledger.mark_shown(event.event_id)
+        if events:
+            # Once for all: what a process that dies before this emits again has the same id, and is one event.
+            host.ledger.mark_shown(events[-1].event_id)
     except LedgerError as error:
         log.warning("events not shown in Prefect: %s", error)
 

@@ -84,7 +84,7 @@ def detect_context_pressure(
         if renewal.substitute == "reboot":
             # From here on the renewal is what brings it back; whoever closes it decides that it stays down.
             host.ledger.remember(worker.worker_id, was_alive=False)
-    host.event("renewal.opened", worker, renewal.renewal_id, why=renewal.why, tokens=finding.reading.tokens)
+        host.event("renewal.opened", worker, renewal.renewal_id, why=renewal.why, tokens=finding.reading.tokens)
     return _opened(_preflight(host, worker, renewal))
 
 
@@ -168,8 +168,9 @@ def _preflight(host: Host, worker: Worker, renewal: Renewal) -> Renewal:
     if missing:
         msg = f"{worker.worker_id}: {'; '.join(missing)}"
         raise PreflightFailed(msg, worker_id=worker.worker_id)
-    host.ledger.remember(worker.worker_id, launch=launch)
-    return amend(host, renewal, launch=launch)
+    with host.ledger.transaction():
+        host.ledger.remember(worker.worker_id, launch=launch)
+        return amend(host, renewal, launch=launch)
 
 
 def _opened(renewal: Renewal) -> OpenedRenewal:

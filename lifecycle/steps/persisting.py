@@ -33,13 +33,7 @@ def persist_handoff(host: Host, worker: Worker, parsed: ParsedHandoff) -> SavedH
     renewal = standing(host, parsed.renewal_id)
     if renewal.phase.reached(Phase.SAVED) and renewal.saved is not None:
         return renewal.saved
-    if renewal.collected is None:
-        host.progress(worker.worker_id, "collects what the machine knows")
-        collected = collect(host, worker, renewal, session_id=parsed.session_id or None)
-        renewal = amend(host, renewal, collected=collected)
-    if renewal.orders is None:
-        orders, claimed = gather_orders(host, worker, renewal, parsed)
-        renewal = amend(host, renewal, orders=orders, claimed=claimed)
+    renewal = _gathered(host, worker, renewal, parsed)
     paths = host.paths(worker)
     text = compose(_handoff(host, worker, renewal, parsed))
     place = paths.archived(renewal.opened_at, renewal.renewal_id)
@@ -89,6 +83,17 @@ def persist_handoff(host: Host, worker: Worker, parsed: ParsedHandoff) -> SavedH
     )
     _tidy(host)
     return saved
+
+
+def _gathered(host: Host, worker: Worker, renewal: Renewal, parsed: ParsedHandoff) -> Renewal:
+    """With what the machine and the worker's own orders add to the handoff, each found once."""
+    found: dict[str, object] = {}
+    if renewal.collected is None:
+        host.progress(worker.worker_id, "collects what the machine knows")
+        found["collected"] = collect(host, worker, renewal, session_id=parsed.session_id or None)
+    if renewal.orders is None:
+        found["orders"], found["claimed"] = gather_orders(host, worker, renewal, parsed)
+    return amend(host, renewal, **found) if found else renewal
 
 
 def _handoff(host: Host, worker: Worker, renewal: Renewal, parsed: ParsedHandoff) -> Handoff:

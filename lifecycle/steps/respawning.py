@@ -91,6 +91,7 @@ def _running(host: Host, worker: Worker, renewal: Renewal, stopped: StoppedSessi
         started_at=tree[0].started_at,
         old_session_id=stopped.session_id,
     )
-    host.ledger.remember(worker.worker_id, agent=running.agent, last_boot=host.boot_id(), was_alive=True)
-    advance(host, worker, standing(host, renewal.renewal_id), Phase.RESPAWNED, running=running)
+    with host.ledger.transaction():
+        host.ledger.remember(worker.worker_id, agent=running.agent, last_boot=host.boot_id(), was_alive=True)
+        advance(host, worker, standing(host, renewal.renewal_id), Phase.RESPAWNED, running=running)
     return running

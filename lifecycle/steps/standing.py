@@ -25,8 +25,9 @@ def standing(host: Host, renewal_id: str) -> Renewal:
 
 def advance(host: Host, worker: Worker, renewal: Renewal, phase: Phase, **proofs: object) -> Renewal:
     """Write that *renewal* reached *phase*, with its proof, and tell the event log."""
-    moved = host.ledger.put(renewal.advanced(phase, host.now(), **proofs))
-    host.event(f"renewal.{phase}", worker, renewal.renewal_id)
+    with host.ledger.transaction():
+        moved = host.ledger.put(renewal.advanced(phase, host.now(), **proofs))
+        host.event(f"renewal.{phase}", worker, renewal.renewal_id)
     host.progress(worker.worker_id, phase.value)
     return moved
 

@@ -14,7 +14,7 @@ from lifecycle.processes import ProcessId, ask_to_exit, end, endable_tree_of, fi
 from lifecycle.redaction import redact
 from lifecycle.renewal import Phase, Renewal, SavedHandoff, StoppedSession
 from lifecycle.screen import PaneLook
-from lifecycle.steps.standing import advance, amend, standing
+from lifecycle.steps.standing import advance, standing
 from lifecycle.worker import Worker
 
 AFTER_AGENT = timedelta(seconds=3)
@@ -86,8 +86,7 @@ def _begin(host: Host, worker: Worker, renewal: Renewal, saved: SavedHandoff) ->
     targets = _targets(host, worker, look)
     if look.screen is not None and look.state not in GONE:
         host.terminal(worker).keep_pane(look.screen.pane_id)
-    renewal = amend(host, standing(host, renewal.renewal_id), stopping=targets)
-    return advance(host, worker, renewal, Phase.STOPPING)
+    return advance(host, worker, standing(host, renewal.renewal_id), Phase.STOPPING, stopping=targets)
 
 
 def _refuse_second(host: Host, worker: Worker, renewal: Renewal, look: PaneLook) -> None:
