@@ -59,7 +59,7 @@ class Ground:
             text=True,
             check=False,
             env={name: self.environment[name] for name in ("PATH", "HOME", "LANG", "TERM")},
-            timeout=20,
+            timeout=60,
         )
         if check and done.returncode:
             pytest.fail(f"tmux {' '.join(arguments)}: {done.stderr.strip()}")
@@ -76,14 +76,14 @@ def end_all_in(root: Path) -> None:
     for process in _processes(root):
         with suppress(psutil.NoSuchProcess):
             process.kill()
-    subprocess.run(["tmux", "-S", str(root / "tmux"), "kill-server"], capture_output=True, check=False, timeout=20)
+    subprocess.run(["tmux", "-S", str(root / "tmux"), "kill-server"], capture_output=True, check=False, timeout=60)
     try:
-        wait_until(lambda: not _processes(root), timedelta(seconds=10), SystemClock(), timedelta(seconds=0.02))
+        wait_until(lambda: not _processes(root), timedelta(seconds=60), SystemClock(), timedelta(seconds=0.02))
     except DeadlinePassed:
         pytest.fail(f"still running: {_processes(root)}")
     for disk in [part.mountpoint for part in psutil.disk_partitions(all=True)]:
         if disk.startswith(f"{root}/"):
-            subprocess.run(["umount", "-l", disk], check=False, timeout=20)
+            subprocess.run(["umount", "-l", disk], check=False, timeout=60)
 
 
 def clear_abandoned_grounds() -> list[Path]:

@@ -22,6 +22,9 @@ from tests.agents.ground import Ground, has_ended
 from tests.agents.manners import Manners, write_manners
 
 _T = TypeVar("_T")
+PATIENCE = 60.0
+"""Seconds that anything may take on a machine where ten programs want a core; only a test that fails waits them out."""
+
 _REPOSITORY = Path(__file__).parents[2]
 _WRAPPER = """#!{python}
 import sys
@@ -126,7 +129,7 @@ class Stage:
         size = ("-x", "200", "-y", "50")
         self.ground.tmux("new-session", "-d", "-s", self.session, *size, "-c", str(self.cwd), *flags, *self.command)
 
-    def stop(self, within: float = 15) -> None:
+    def stop(self, within: float = PATIENCE) -> None:
         """End the agent as an operator would, and wait until it is gone."""
         agent = self.pane_pid
         self.ground.tmux("kill-session", "-t", f"={self.session}")
@@ -165,11 +168,19 @@ class Stage:
         line = self.screen().rpartition("❯")[2]
         return text.splitlines()[0][:40] in line or "[Pasted text #" in line or "[[ " in line
 
-    def wait_ready(self, within: float = 60) -> None:
+    def is_busy(self) -> bool:
+        """Whether a scripted agent is in a turn. A line that is not ready may only hold what is not yet entered."""
+        return (self.input_line() or "").startswith("⚕ ❯")
+
+    def wait_ready(self, within: float = PATIENCE) -> None:
         """Wait for an empty input line, twice in a row."""
         self.wait(lambda: self.is_ready() and self.is_ready(), within, "READY")
 
-    def wait(self, probe: Callable[[], _T | None], within: float = 10, what: str = "the condition") -> _T:
+    def wait_busy(self) -> None:
+        """Wait until a scripted agent has begun a turn: what was typed before belongs to it, a new script does not."""
+        self.wait(self.is_busy, what="BUSY")
+
+    def wait(self, probe: Callable[[], _T | None], within: float = PATIENCE, what: str = "the condition") -> _T:
         """Return the first true result of *probe*, or fail and show the screen."""
         try:
             return wait_until(
@@ -186,7 +197,7 @@ class Stage:
     def press(self, *keys: str) -> None:
         self.ground.tmux("send-keys", "-t", f"={self.session}:", *keys)
 
-    def say(self, text: str, within: float = 15) -> Row:
+    def say(self, text: str, within: float = PATIENCE) -> Row:
         """Send *text* as one message and return its row. Enter is pressed again while the text stands in the line."""
         before = max((row.id for row in self.rows()), default=0)
         self.paste(text)
@@ -201,7 +212,7 @@ class Stage:
 
         return self.wait(arrived, within, f"the row of {text[:40]!r}")
 
-    def answer_to(self, row: Row, within: float = 15) -> Row:
+    def answer_to(self, row: Row, within: float = PATIENCE) -> Row:
         """The closed assistant row behind *row*."""
 
         def answered() -> Row | None:
@@ -213,7 +224,7 @@ class Stage:
     def fill(self, tokens: int) -> None:
         """Give the session so many tokens: the last `in=` of the log says exactly so. Ends READY."""
         self.answer_to(self.say(f"carry on [[tokens {tokens}]]"))
-        self.wait_ready(15)
+        self.wait_ready()
 
     def rows(self) -> list[Row]:
         """Every row of the database, oldest first."""

@@ -18,7 +18,7 @@ import os, signal
 from tests.agents.stage import Stage
 stage = Stage()
 stage.start()
-stage.wait_ready(20)
+stage.wait_ready()
 print(stage.root, stage.pane_pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """

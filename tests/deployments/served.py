@@ -112,4 +112,4 @@ command = ["{stage.command[0]}", "chat", "--cli"]
         children = psutil.Process(self.process.pid).children(recursive=True)
         os.kill(self.process.pid, signal.SIGTERM)
         self.process.wait(timeout=40)
-        self.stage.wait(lambda: all(has_ended(child.pid) for child in children), 15, f"the end of {children}")
+        self.stage.wait(lambda: all(has_ended(child.pid) for child in children), 60, f"the end of {children}")

@@ -92,7 +92,7 @@ def test_adopt_prints_lines_that_make_the_worker_managed(running: Operator) -> N
     alice = running.stage.another("alice")
     alice.session = "night shift"
     alice.start()
-    alice.wait_ready(10)
+    alice.wait_ready()
 
     printed = running("adopt").out
 

@@ -157,7 +157,7 @@ def test_a_dry_run_shows_reading_gate_and_pack_and_leaves_every_tree_as_it_was(f
     (full.stage.cwd / "ledger.txt").write_text("changed after the commit")
     (full.stage.cwd / "new.txt").write_text("untracked")
     full.stage.say("Never touch /srv/seeds/drawer-9.csv. Count the packets of /srv/seeds/drawer-3.csv next.")
-    full.stage.wait_ready(10)
+    full.stage.wait_ready()
     full("status")
     before, screen = hashes(full.stage.root), full.stage.screen()
 

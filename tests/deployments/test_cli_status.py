@@ -145,7 +145,7 @@ def test_ten_workers_are_read_by_one_command(running: Operator) -> None:
     for stage in stages:
         stage.start()
     for stage in stages:
-        stage.wait_ready(20)
+        stage.wait_ready()
         stage.answer_to(stage.say(f"carry on [[tokens {int(stage.worker_id[5:])}1000]]"))
 
     rows = running("status", "--json").json

@@ -225,7 +225,7 @@ def test_reset_leaves_a_worker_that_is_truly_busy_and_stops_nothing(live: Api, r
     stage = running.stage
     stage.behave(turn_seconds=60)
     stage.say("work for a minute")
-    stage.wait(lambda: not stage.is_ready(), 15, "the turn")
+    stage.wait_busy()
     stage.paths.runtime_json.write_text(json.dumps({"state": "executing"}))
     agent = stage.pane_pid
 
@@ -277,7 +277,7 @@ def test_a_configuration_that_cannot_be_used_is_said_and_nobody_is_called_health
         found = api.get()
         return found if found.status_code == 503 else None
 
-    answer = afresh.stage.wait(answered, 10, "the new configuration")
+    answer = afresh.stage.wait(answered, 60, "the new configuration")
     assert answer.json() == {
         "ok": False,
         "workers": [],
@@ -306,7 +306,7 @@ def test_a_reading_that_takes_long_keeps_no_other_request_waiting(
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
         reading = pool.submit(api.get)
         try:
-            afresh.stage.wait(begun.exists, 30, "the reading")
+            afresh.stage.wait(begun.exists, 60, "the reading")
             for _ in range(5):
                 assert api.stranger.get("/health").json() == {"ok": True}
             assert not reading.done()

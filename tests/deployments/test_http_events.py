@@ -82,7 +82,7 @@ def test_live_pages_are_limited_and_a_place_is_free_again_when_one_goes(
         stream = events(answer)  # kept: httpx closes an answer that nobody iterates any more
         assert next(stream)[0] == "fleet"
         assert live() == 503
-    afresh.stage.wait(lambda: live() == 200, 20, "a free place")
+    afresh.stage.wait(lambda: live() == 200, 60, "a free place")
 
 
 def test_the_service_ends_although_a_page_is_live(afresh: Operator) -> None:

@@ -89,7 +89,7 @@ class Host:
             if process.poll() is None:
                 self.kill(process)
         for member in self.seen.values():
-            self.stage.wait(partial(has_ended, member.pid), 20, f"the end of {member}")
+            self.stage.wait(partial(has_ended, member.pid), 60, f"the end of {member}")
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_three_agents_outlive_the_death_and_the_restart_of_serve_and_of_its_runs
     for name in NAMES[1:]:
         host.stages[name].start()
     for one in host.stages.values():
-        one.wait_ready(15)
+        one.wait_ready()
     agents = host.agents()
     first = host.serve()
     host.stages["swarm2"].fill(20_000)
@@ -122,7 +122,7 @@ def test_three_agents_outlive_the_death_and_the_restart_of_serve_and_of_its_runs
     assert not any(map(has_ended, agents.values()))
     assert [len(one.starts()) for one in host.stages.values()] == [1, 1, 1]
     for one in host.stages.values():
-        one.wait_ready(10)
+        one.wait_ready()
 
 
 def test_a_tmux_server_that_afresh_had_to_start_is_none_of_its_own_processes(host: Host) -> None:
@@ -154,7 +154,7 @@ def test_a_tmux_server_that_afresh_had_to_start_is_none_of_its_own_processes(hos
 def test_serve_takes_up_at_its_start_what_a_killed_run_left(host: Host) -> None:
     stage = host.stage
     stage.start(handoff_seconds=2.0)
-    stage.wait_ready(10)
+    stage.wait_ready()
     stage.fill(70_000)
     renewing = subprocess.Popen(
         [sys.executable, "-m", "deployments.cli", "renew", "swarm1"],

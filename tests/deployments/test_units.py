@@ -95,7 +95,7 @@ def test_tmux_stays_without_a_session_as_its_unit_runs_it(afresh: Operator) -> N
     try:
         wait_until(Path(socket).exists, timedelta(seconds=20), SystemClock())
         afresh.stage.start()
-        afresh.stage.wait_ready(30)
+        afresh.stage.wait_ready()
         afresh.stage.stop()
         assert afresh.stage.ground.tmux("list-sessions") == ""
         assert server.poll() is None

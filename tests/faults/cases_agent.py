@@ -71,7 +71,7 @@ def _late(play: Play) -> None:
     block = play.renewal.block if play.renewal else None
     waits = block is not None and block.reason in ("handoff_timeout", "not_ready", "resume_unanswered")
     play.demand(waits, "the first run did not end in a block that waits for a proof")
-    play.stage.wait_ready(20)
+    play.stage.wait_ready()
     for _ in range(3):
         if not play.watch.living(play.stage) or (play.renewal and play.renewal.end):
             break

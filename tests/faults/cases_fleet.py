@@ -54,7 +54,7 @@ def _fleet(play: Play) -> None:
         play.watch.add(stage)
         stage.start()
     for stage in play.more:
-        stage.wait_ready(20)
+        stage.wait_ready()
         stage.fill(FULL)
     play.configure({"max_parallel_renewals": 5, "deadlines": _PATIENT})
     gate, workers = play.root / "gate" / "open", [play.stage, *play.more]

@@ -22,14 +22,14 @@ def _dialog(play: Play) -> None:
     kept = play.stage.cwd / "seeds"
     kept.mkdir()
     play.stage.say(f'[[tokens 70000]] [[tool terminal {{"command": "rm -rf {kept}"}}]]')
-    play.stage.wait(lambda: "Allow once" in play.stage.screen(), 30, "the approval box")
+    play.stage.wait(lambda: "Allow once" in play.stage.screen(), 60, "the approval box")
     before = play.stage.rows()
     play.sweep()
     play.renew(by_hand=True, force=True)
     play.demand(kept.is_dir() and "Allow once" in play.stage.screen(), "the approval box was touched")
     play.demand(play.stage.rows() == before, "something was typed")
     play.stage.press("Enter")
-    play.stage.wait_ready(60)
+    play.stage.wait_ready()
     play.recover()
 
 
@@ -38,7 +38,7 @@ def _tool_runs(play: Play) -> None:
     play.stage.say('[[tokens 70000]] [[tool terminal {"command": "sleep 5 && touch undisturbed"}]]')
     play.sweep()
     play.demand(play.renewal is None, "a worker was asked in a tool")
-    play.stage.wait_ready(60)
+    play.stage.wait_ready()
     play.demand((play.stage.cwd / "undisturbed").exists(), "the tool did not come to its end")
     play.recover()
 

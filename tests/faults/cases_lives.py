@@ -11,11 +11,11 @@ def _waits_for_idle(play: Play) -> None:
     """Busy, nothing is typed; idle, it is renewed."""
     play.stage.paste("a long turn [[slow 14]] [[tokens 70000]]")
     play.stage.press("Enter")
-    play.stage.wait(lambda: not play.stage.is_ready(), 5, "BUSY")
+    play.stage.wait_busy()
     before = play.texts()
     play.sweep()
     play.demand(not any("CONTEXT_HANDOFF" in text for text in play.texts()[len(before) :]), "asked in a turn")
-    play.stage.wait_ready(15)
+    play.stage.wait_ready()
     play.recover()
 
 
@@ -23,7 +23,7 @@ def _queues_over_hard(play: Play) -> None:
     play.stage.fill(95_000)
     play.stage.paste("a long turn [[slow 10]] [[tokens 95000]]")
     play.stage.press("Enter")
-    play.stage.wait(lambda: not play.stage.is_ready(), 5, "BUSY")
+    play.stage.wait_busy()
     play.renew()
     play.recover()
 
@@ -33,13 +33,13 @@ def _open_dialog(play: Play) -> None:
     play.expect.approved_by_human = True
     play.stage.paste("[[dialog]] [[tokens 70000]]")
     play.stage.press("Enter")
-    play.stage.wait(lambda: "Allow once" in play.stage.screen(), 10, "the dialog")
+    play.stage.wait(lambda: "Allow once" in play.stage.screen(), 60, "the dialog")
     before = play.stage.rows()
     play.sweep()
     play.renew(by_hand=True, force=True)
     play.demand(play.stage.rows() == before and "Allow once" in play.stage.screen(), "the dialog was touched")
     play.stage.press("1")
-    play.stage.wait_ready(10)
+    play.stage.wait_ready()
     play.recover()
 
 
@@ -55,7 +55,7 @@ def _renewed_once(play: Play) -> None:
     """Full again at once, it is left alone for its cooldown: no loop of renewals."""
     play.renew()
     play.recover()
-    play.stage.wait_ready(10)
+    play.stage.wait_ready()
     play.stage.fill(80_000)
     play.sweep()
     play.sweep()

@@ -39,7 +39,7 @@ def _twice(play: Play) -> None:
     play.renew()
     play.recover()
     first = {path: path.read_bytes() for path in (play.home / "archive" / "swarm1").glob("*.md")}
-    play.stage.wait_ready(10)
+    play.stage.wait_ready()
     play.stage.fill(FULL)
     play.renew()
     archived = list((play.home / "archive" / "swarm1").glob("*.md"))
@@ -51,7 +51,7 @@ def _unmanaged(play: Play) -> None:
     """A personal profile in the same root, full and idle, is nobody's worker (W-31)."""
     alice = play.stage.another("alice")
     alice.start()
-    alice.wait_ready(20)
+    alice.wait_ready()
     alice.fill(FULL)
     rows, pid = alice.rows(), alice.pane_pid
     renew_and_recover(play)

@@ -34,14 +34,14 @@ def _shell_before(play: Play) -> None:
     """A shell stands where the agent was: nothing is typed; a person starts the agent again, and it is renewed."""
     _write_rc(play)
     play.run(_SHELL)
-    play.stage.wait(lambda: "shell>" in play.stage.screen(), 10, "the shell")
+    play.stage.wait(lambda: "shell>" in play.stage.screen(), 60, "the shell")
     nothing_happens(play, "in a shell")
     play.run(_AGENT)
     _fill_again(play)
 
 
 def _fill_again(play: Play) -> None:
-    play.stage.wait_ready(20)
+    play.stage.wait_ready()
     play.stage.fill(70_000)
     play.old_sessions |= {row.session_id for row in play.stage.rows()}
     play.recover()
@@ -55,7 +55,7 @@ def _write_rc(play: Play) -> None:
 def _operator_ends(play: Play) -> None:
     """What a person has closed stays closed (W-35); started again by them, it is renewed."""
     play.run("{tmux} set-option -p -t {pane} remain-on-exit on; kill -TERM {pid}")
-    play.stage.wait(lambda: not play.watch.living(play.stage), 10, "the end of the agent")
+    play.stage.wait(lambda: not play.watch.living(play.stage), 60, "the end of the agent")
     starts = play.stage.starts()
     nothing_happens(play, "to a worker that a person had closed", sweeps=3)
     play.demand(play.stage.starts() == starts, "a closed worker was started")
@@ -72,7 +72,7 @@ def _socket_gone(play: Play) -> None:
         play.sweep()
     play.demand(not socket.exists(), "another server took the place of the hidden one")
     os.kill(int(server), signal.SIGUSR1)
-    play.stage.wait(socket.exists, 10, "the server's socket")
+    play.stage.wait(socket.exists, 60, "the server's socket")
     play.recover()
 
 
@@ -84,7 +84,7 @@ def _socket_gone_midway(play: Play) -> None:
     play.demand(not play.watch.doubled(play.stage), "a second agent was started on a second server")
     if not socket.exists():
         os.kill(int(server), signal.SIGUSR1)
-        play.stage.wait(socket.exists, 10, "the server's socket")
+        play.stage.wait(socket.exists, 60, "the server's socket")
     play.recover()
 
 

@@ -42,7 +42,7 @@ def _unreaped(play: Play) -> None:
     """The agent never reaps its dead child: it counts as dead."""
     child = int((play.profile / "child.pid").read_text())
     os.kill(child, signal.SIGKILL)
-    play.stage.wait(lambda: psutil.Process(child).status() == psutil.STATUS_ZOMBIE, 10, "the dead child")
+    play.stage.wait(lambda: psutil.Process(child).status() == psutil.STATUS_ZOMBIE, 60, "the dead child")
     renew_and_recover(play)
     phases = play.renewal.phase_times if play.renewal else {}
     play.demand("stopped" in phases, "the stop never ended")
@@ -71,7 +71,7 @@ def _moved(play: Play, start: Path, works: Path) -> None:
     flags = ("-e", f"HERMES_HOME={stage.profile}", "-e", f"HOME={stage.ground.environment['HOME']}")
     size, command = ("-x", "200", "-y", "50"), f"cd {works} && exec {' '.join(stage.command)}"
     stage.ground.tmux("new-session", "-d", "-s", stage.session, *size, "-c", str(start), *flags, command)
-    stage.wait_ready(20)
+    stage.wait_ready()
     stage.fill(FULL)
     play.first_pid = stage.pane_pid
     play.old_sessions = {row.session_id for row in stage.rows()}

@@ -47,7 +47,7 @@ def _goes_down(play: Play) -> None:
             os.kill(pid, signal.SIGKILL)
     ground.tmux("kill-server", check=False)
     for pid in pids:
-        play.bystander.wait(partial(has_ended, pid), 10, f"the end of {pid}")
+        play.bystander.wait(partial(has_ended, pid), 60, f"the end of {pid}")
     play.boot = "the-boot-after"
 
 

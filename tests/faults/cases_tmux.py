@@ -32,7 +32,7 @@ def _copy_mode(play: Play) -> None:
 
 def _half_typed(play: Play) -> None:
     play.run("{tmux} send-keys -t {pane} -l '" + HUMAN_WORD + "'")
-    play.stage.wait(lambda: HUMAN_WORD in play.stage.screen(), 5, "the half-typed text")
+    play.stage.wait(lambda: HUMAN_WORD in play.stage.screen(), 60, "the half-typed text")
     nothing_happens(play, "with text in the input line")
     play.demand(HUMAN_WORD in (play.stage.input_line() or ""), "the half-typed text is gone")
     play.run("{tmux} send-keys -t {pane} C-u")
@@ -62,12 +62,12 @@ def _attached(play: Play) -> Iterator[int]:
 
 def _typing_client(play: Play) -> None:
     with _attached(play) as keys:
-        play.stage.wait(lambda: play.stage.format("#{session_attached}") == "1", 5, "the client")
+        play.stage.wait(lambda: play.stage.format("#{session_attached}") == "1", 60, "the client")
         for key in (b"x", b"\x15"):
             with suppress(BlockingIOError):
                 os.read(keys, 1 << 16)
             os.write(keys, key)
-        play.stage.wait_ready(10)
+        play.stage.wait_ready()
         nothing_happens(play, "while a person typed")
     play.recover()
 

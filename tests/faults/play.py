@@ -109,9 +109,9 @@ class Play:
         self.bystander.answer_to(self.bystander.say("hello, neighbour"))
         if mission:
             self.stage.answer_to(self.stage.say(mission), 30)
-            self.stage.wait_ready(30)
+            self.stage.wait_ready()
         self.stage.fill(FULL)
-        self.bystander.wait_ready(15)
+        self.bystander.wait_ready()
         self.old_sessions = {row.session_id for row in self.stage.rows()}
         self.neighbour_rows = self.bystander.rows()
         self.neighbour_pid = self.bystander.pane_pid
@@ -280,7 +280,7 @@ def staged(
         stage.start(**knobs)
         bystander.start()
         stage.wait_ready(within)
-        bystander.wait_ready(20)
+        bystander.wait_ready()
         with Watch([stage, bystander], stage.ground.home / "archive" / stage.worker_id) as watch:
             play = Play(stage=stage, bystander=bystander, deadlines=deadlines or QUICK, watch=watch)
             with play.lasting:

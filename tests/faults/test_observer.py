@@ -47,7 +47,7 @@ def test_an_agent_that_follows_another_is_not_two_at_once(stage: Stage) -> None:
     with Watch([stage], stage.root) as watch:
         stage.stop()
         stage.start()
-        stage.wait_ready(10)
+        stage.wait_ready()
         assert len(watch.living(stage)) == 1
         assert watch.doubled(stage) == set()
 
@@ -61,7 +61,7 @@ def test_an_agent_that_ends_before_a_handoff_is_on_disk_is_seen(stage: Stage) ->
         watch.sample()
         (archive / "handoff.md").touch()
         stage.start()
-        stage.wait_ready(10)
+        stage.wait_ready()
         watch.sample()
         stage.stop()
         watch.sample()
@@ -70,23 +70,23 @@ def test_an_agent_that_ends_before_a_handoff_is_on_disk_is_seen(stage: Stage) ->
 
 def test_a_worker_left_dead_without_a_block_is_silent_lost_and_wrongly_killed(play: Play) -> None:
     os.kill(play.first_pid, signal.SIGKILL)
-    play.stage.wait(lambda: not play.watch.living(play.stage), 10, "the end of the agent")
+    play.stage.wait(lambda: not play.watch.living(play.stage), 60, "the end of the agent")
 
     assert {"silent", "lost", "wrong_kill"} <= judged(play).wrongs.keys()
 
 
 def test_text_for_the_neighbour_and_for_the_second_window_is_false_typing(play: Play) -> None:
     play.bystander.paste("for another")
-    play.bystander.wait(lambda: not play.bystander.is_ready(), 5, "the text")
+    play.bystander.wait(lambda: not play.bystander.is_ready(), 60, "the text")
     assert "input line" in judged(play).wrongs["false_typing"]
     play.bystander.press("Enter")
-    play.bystander.wait(lambda: len(play.bystander.rows()) > len(play.neighbour_rows), 5, "the row")
+    play.bystander.wait(lambda: len(play.bystander.rows()) > len(play.neighbour_rows), 60, "the row")
     assert "transcript" in judged(play).wrongs["false_typing"]
-    play.bystander.wait_ready(10)
+    play.bystander.wait_ready()
     play.neighbour_rows = play.bystander.rows()
     assert "false_typing" not in judged(play).wrongs
     play.stage.ground.tmux("send-keys", "-t", play.window_pane, "lost", "Enter")
-    play.stage.wait(lambda: play.sink.exists() and play.sink.read_text(), 5, "the line")
+    play.stage.wait(lambda: play.sink.exists() and play.sink.read_text(), 60, "the line")
     assert "second window" in judged(play).wrongs["false_typing"]
 
 

@@ -55,7 +55,7 @@ def test_a_handoff_that_is_only_stored_never_becomes_a_renewal(scene: Scene) -> 
     scene.configure(automatic=False, deadlines={"handoff_answer": 2})
     pid = scene.stage.pane_pid
     assert request_handoff_only(scene.worker_id, return_state=True).name == "Blocked"
-    scene.stage.wait_ready(15)
+    scene.stage.wait_ready()
 
     sweep_workers(renewals="here")
 
@@ -93,7 +93,7 @@ def test_a_renewal_of_a_sweep_ends_where_automatic_was_switched_off(
 
 def test_an_interrupted_renewal_can_be_dismissed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     _run_and_die(scene, monkeypatch, Phase.REQUESTED)
-    scene.stage.wait_ready(10)
+    scene.stage.wait_ready()
 
     with scene.host() as host:
         answered = answer(host, host.worker(scene.worker_id), Choice.DISMISS, who="a test")
@@ -122,7 +122,7 @@ def test_a_conversation_that_was_begun_after_the_handoff_is_not_ended(
     _run_and_die(scene, monkeypatch, Phase.SAVED)
     pid = scene.stage.pane_pid
     scene.stage.answer_to(scene.stage.say("a person goes on with something else"))
-    scene.stage.wait_ready(10)
+    scene.stage.wait_ready()
 
     state = scene.renew()
 
@@ -134,7 +134,7 @@ def test_a_run_that_died_before_it_ended_the_worker_looks_again(scene: Scene, mo
     _run_and_die(scene, monkeypatch, Phase.STOPPING)
     pid = scene.stage.pane_pid
     scene.stage.answer_to(scene.stage.say("work that came after the handoff"))
-    scene.stage.wait_ready(10)
+    scene.stage.wait_ready()
 
     state = scene.renew()
 

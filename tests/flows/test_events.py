@@ -31,7 +31,7 @@ def events_of(scene: Scene) -> Callable[[str], Found]:
                 found: Found = client.request("POST", "/events/filter", json={"filter": ours}).json()["events"]
             return found if f"afresh.worker.{awaited}" in {event["event"] for event in found} else None
 
-        return scene.stage.wait(probe, 30, f"the event {awaited}")
+        return scene.stage.wait(probe, 60, f"the event {awaited}")
 
     return read
 

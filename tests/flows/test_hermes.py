@@ -74,7 +74,7 @@ class HermesScene(Scene):
 
     def wait_for_work(self, entries: int) -> None:
         self.stage.wait(lambda: len(self.stage.ledger()) >= entries, 60, f"entry {entries} of the mission")
-        self.stage.wait_ready(60)
+        self.stage.wait_ready()
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def scene(hermes_stage: HermesStage, monkeypatch: pytest.MonkeyPatch) -> HermesS
 def working(scene: HermesScene) -> HermesScene:
     """A worker that has begun its mission."""
     scene.stage.answer_to(scene.stage.say(MISSION))
-    scene.stage.wait_ready(60)
+    scene.stage.wait_ready()
     return scene
 
 
@@ -208,7 +208,7 @@ def test_nothing_is_typed_into_an_approval_dialog_and_a_human_is_told_once(scene
     kept = scene.stage.cwd / "seeds"
     kept.mkdir()
     scene.begin(f"[[tokens 70000]] {_tool(f'rm -rf {kept}')}", PaneState.DIALOG)
-    scene.stage.wait(lambda: "Deny" in scene.look().dialog, 10, "the whole dialog")
+    scene.stage.wait(lambda: "Deny" in scene.look().dialog, 60, "the whole dialog")
     rows, dialog = scene.stage.rows(), scene.look().dialog
 
     assert scene.sweep() == []
@@ -229,7 +229,7 @@ def test_a_worker_in_a_tool_is_left_alone_and_renewed_when_it_is_idle(working: H
     assert working.sweep() == []
 
     assert (working.user_texts(), working.look().typed) == (before, "")
-    working.stage.wait_ready(60)
+    working.stage.wait_ready()
     assert (working.stage.cwd / "undisturbed").exists()
     assert working.sweep() == ["renewed"]
 
@@ -291,14 +291,14 @@ def test_a_face_that_collapses_long_pastes_is_asked_only_when_it_is_idle(scene: 
     scene.stage.start()
     scene.stage.wait_ready(90)
     scene.stage.answer_to(scene.stage.say("write the first entry"))
-    scene.stage.wait_ready(60)
+    scene.stage.wait_ready()
     scene.begin_tool(95_000, "sleep 2")
     before = scene.user_texts()
 
     assert scene.sweep() == []
 
     assert (scene.user_texts(), scene.look().typed) == (before, "")
-    scene.stage.wait_ready(60)
+    scene.stage.wait_ready()
     assert scene.sweep() == ["renewed"]
 
 

@@ -30,7 +30,7 @@ def test_the_real_agents_work_is_in_the_archive(hermes_stage: HermesStage, monke
     scene = Scene(hermes_stage, monkeypatch, deadlines=PATIENT)
     for turn in TURNS:
         hermes_stage.answer_to(hermes_stage.say(turn, 60), 60)
-        hermes_stage.wait_ready(60)
+        hermes_stage.wait_ready()
 
     assert scene.renew().name == "Renewed"
 

@@ -55,7 +55,7 @@ def test_a_compression_makes_a_renewal_unnecessary(hermes_stage: HermesStage, mo
     asked = stage.wait(sweep, 90, "a sweep that finds it idle")
 
     assert [(entry["action"], entry["outcome"]) for entry in asked] == [("compress", "requested")]
-    stage.wait_ready(30)
+    stage.wait_ready()
     with scene.host() as host:
         finding = examine(host, host.worker(scene.worker_id))
         events = {event.kind: event.detail for event in host.ledger.events(scene.worker_id)}

@@ -25,7 +25,7 @@ def scene(hermes_stage: HermesStage, monkeypatch: pytest.MonkeyPatch) -> HermesS
     """A worker that has begun its mission."""
     scene = HermesScene(hermes_stage, monkeypatch, deadlines=PATIENT)
     hermes_stage.answer_to(hermes_stage.say(MISSION, 60), 60)
-    hermes_stage.wait_ready(60)
+    hermes_stage.wait_ready()
     return scene
 
 

@@ -120,7 +120,7 @@ def _fail_a_turn(fleet: Fleet, name: str, **fault: Any) -> None:
     with fleet.host() as host:
         worker = host.worker(name)
         stage.wait(lambda: host.look(worker).notice, 60, "the refusal")
-    stage.wait_ready(60)
+    stage.wait_ready()
     fleet.model.change(fault=None)
 
 
@@ -157,7 +157,7 @@ def test_what_one_worker_meets_holds_its_account_until_an_operator_releases_it(
     asked = dict.fromkeys(NAMES, (due, "requested"))
     assert fleet.sweep() == asked, "what still stands on a screen holds nobody again"
     for stage in fleet.crew.values():
-        stage.wait_ready(30)
+        stage.wait_ready()
 
 
 @pytest.fixture
@@ -173,7 +173,7 @@ def reboot(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
                 process.kill()
         tmux("kill-server", check=False)
         for process in agents:
-            fleet.stage.wait(partial(has_ended, process.pid), 10, f"the end of {process.pid}")
+            fleet.stage.wait(partial(has_ended, process.pid), 60, f"the end of {process.pid}")
         monkeypatch.setattr("lifecycle.host.boot_id", lambda: "the-boot-after")
 
     return down
@@ -193,13 +193,13 @@ def test_after_a_reboot_those_come_back_that_may_each_once_and_no_more_at_once_t
     fleet.crew = crew[0]
     for name in ("swarm3", "swarm4"):
         fleet.crew[name].start()
-        fleet.crew[name].wait_ready(60)
+        fleet.crew[name].wait_ready()
         fleet.crew[name].fill(20_000)
     fleet.configure()
     assert fleet.afresh("hold", "swarm4", "--why", "moving house").returncode == 0
     command = f"sleep 300 # {HOSTILE}"
     fleet.stage.say(f"{HOSTILE} [[tool terminal {json.dumps({'command': command})}]]")
-    fleet.stage.wait(lambda: any(one.name() == "sleep" for one in _tree(fleet.stage.pane_pid)), 20, "the tool")
+    fleet.stage.wait(lambda: any(one.name() == "sleep" for one in _tree(fleet.stage.pane_pid)), 60, "the tool")
     assert fleet.sweep() == {}
     old = {name: {row.session_id for row in stage.rows()} for name, stage in fleet.crew.items()}
     starts = {name: fleet.crew[name].starts() for name in ("swarm3", "swarm4")}
@@ -247,7 +247,7 @@ def _check_resumed(stage: Stage, renewal: Renewal, old_sessions: set[str]) -> No
     assert renewal.saved is not None
     # One whose handoff nobody wrote re-grounds itself and waits for orders.
     is_told = renewal.saved.quality is not Quality.SYNTHESIZED
-    stage.wait(lambda: len(asked_in_it()) >= 1 + is_told, 30, "the prompts")
+    stage.wait(lambda: len(asked_in_it()) >= 1 + is_told, 60, "the prompts")
     asked = asked_in_it()
     assert asked[0] == renewal.resume.text
     assert [text.split(":")[0] for text in asked[1:]] == [f"CONTINUE {renewal.renewal_id}"] * is_told

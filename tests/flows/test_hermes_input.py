@@ -59,14 +59,14 @@ class Desk(Scene):
 
     def wait_typed(self, text: str) -> None:
         """Wait until *text*, and nothing else, stands in the input line."""
-        self.stage.wait(lambda: self.look().typed == text, 10, f"{text!r} in the input line")
+        self.stage.wait(lambda: self.look().typed == text, 60, f"{text!r} in the input line")
 
     def enter(self, text: str) -> None:
         """Press Enter below *text*, and wait until it is the newest message."""
         self.wait_typed(text)
         self.stage.press("Enter")
-        self.stage.wait(lambda: self.user_texts()[-1:] == [text], 15, f"the row of {text!r}")
-        self.stage.wait_ready(30)
+        self.stage.wait(lambda: self.user_texts()[-1:] == [text], 60, f"the row of {text!r}")
+        self.stage.wait_ready()
 
 
 @pytest.fixture(scope="module", params=["cli", "tui"])
@@ -129,7 +129,7 @@ def test_what_a_person_types_while_the_handoff_is_written_keeps_the_worker_from_
         answer(host, host.worker(desk.worker_id), Choice.DISMISS, who="the person")
     assert desk.user_texts()[-2:] == [HALF, f"RENEWAL_CANCELLED {desk.renewal.renewal_id}: carry on with your task"]
     assert desk.renewal.end is End.DISMISSED
-    desk.stage.wait_ready(60)
+    desk.stage.wait_ready()
 
 
 def _give_mission(desk: Desk) -> str:
@@ -155,15 +155,15 @@ def test_nothing_that_a_worker_or_a_mission_says_is_run_typed_or_lost(desk: Desk
     tool = '[[tokens 95000]] [[tool terminal {"command": "sleep 5 && touch undisturbed"}]]'
     before = desk.user_texts()
     desk.stage.say(tool)
-    desk.stage.wait(desk.runs_sleep, 20, "the tool")
+    desk.stage.wait(desk.runs_sleep, 60, "the tool")
     desk.stage.paste("and a word of mine")
-    desk.stage.wait(lambda: desk.stage.holds("and a word of mine"), 10, "the person's text")
+    desk.stage.wait(lambda: desk.stage.holds("and a word of mine"), 60, "the person's text")
     desk.stage.press("Enter")
 
     assert desk.sweep_until_done() == ["renewed"]
 
-    desk.stage.wait(lambda: desk.stage.ledger()[-1:] == ["entry 2"], 20, "the next step")
-    desk.stage.wait_ready(60)
+    desk.stage.wait(lambda: desk.stage.ledger()[-1:] == ["entry 2"], 60, "the next step")
+    desk.stage.wait_ready()
     renewal = desk.renewal
     assert renewal.saved is not None
     assert renewal.resume is not None

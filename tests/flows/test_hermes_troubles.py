@@ -41,7 +41,7 @@ MISSION = "Mission: keep the seed ledger of this folder, ledger.txt, one line an
 def full(hermes_stage: HermesStage, monkeypatch: pytest.MonkeyPatch) -> Scene:
     """A real agent that has begun its mission and is over its handoff limit."""
     hermes_stage.answer_to(hermes_stage.say(MISSION))
-    hermes_stage.wait_ready(60)
+    hermes_stage.wait_ready()
     hermes_stage.fill(70_000)
     return Scene(hermes_stage, monkeypatch, deadlines=PATIENT)
 
@@ -107,7 +107,7 @@ def test_a_lost_login_parks_until_a_person_is_answered_again(full: Scene) -> Non
     assert _sweep() == []
     assert full.user_texts() == typed
     full.stage.answer_to(full.stage.say("I have logged in again."))
-    full.stage.wait_ready(60)
+    full.stage.wait_ready()
     with full.host() as host:
         survey(host, host.workers())
     assert _sweep_until_it_acts() == ["renewed"]
@@ -136,7 +136,7 @@ def test_an_agent_that_retries_by_itself_is_busy_and_has_not_failed(full: Scene)
 
     with full.host() as host:
         worker = host.worker(full.worker_id)
-        full.stage.wait(lambda: host.look(worker).state is PaneState.BUSY, 10, "BUSY")
+        full.stage.wait(lambda: host.look(worker).state is PaneState.BUSY, 60, "BUSY")
         watch, looks = TurnWatch(host, worker), []
         for _ in range(10):
             looks.append(host.look(worker))

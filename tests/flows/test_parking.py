@@ -148,7 +148,7 @@ def test_a_turn_that_ends_without_a_word_parks_as_well(scene: Scene, monkeypatch
 
 def test_a_worker_that_talks_of_limits_and_logins_is_not_parked(scene: Scene) -> None:
     scene.stage.say("API call failed after 3 retries: HTTP 401: please log in, the limit resets in 2 hours")
-    scene.stage.wait_ready(10)
+    scene.stage.wait_ready()
 
     assert _sweep() == ["swarm1 renewed"]
 
@@ -179,7 +179,7 @@ def second(scene: Scene) -> Stage:
     """A worker on the same account, over its limit too."""
     other = scene.stage.another("swarm2")
     other.start()
-    other.wait_ready(10)
+    other.wait_ready()
     other.fill(70_000)
     path = scene.stage.ground.home / "afresh.toml"
     entry = f'automatic = true\ncwd = "{other.cwd}"\ncommand = ["{other.command[0]}", "chat", "--cli"]\n'
@@ -190,8 +190,8 @@ def second(scene: Scene) -> Stage:
 def _fail_a_turn(stage: Stage, trouble: str) -> None:
     stage.behave(fails=True, trouble=trouble)
     stage.say("one more line")
-    stage.wait(lambda: "❌" in stage.screen(), 5, "the failure")
-    stage.wait_ready(10)
+    stage.wait(lambda: "❌" in stage.screen(), 60, "the failure")
+    stage.wait_ready()
 
 
 def test_u3_one_limit_holds_every_worker_of_the_account(scene: Scene, second: Stage) -> None:
@@ -218,7 +218,7 @@ def test_o1_a_lost_login_holds_the_fleet_until_an_answered_turn_proves_the_new_o
     assert _status(scene).parked_until is None
     scene.stage.behave(handoff="good")
     second.answer_to(second.say("a person has logged in again [[tokens 70000]]"))
-    second.wait_ready(10)
+    second.wait_ready()
     assert _sweep() == ["swarm2 renewed"], "the proof is found"
     assert _sweep() == ["swarm1 renewed"], "and what rested goes on"
 
@@ -306,7 +306,7 @@ def test_b1_a_turn_that_shows_nothing_new_for_half_an_hour_is_told_of_once_and_n
     scene.stage.behave(turn_seconds=600)
     scene.stage.paste("a long and quiet turn")
     scene.stage.press("Enter")
-    scene.stage.wait(lambda: not scene.stage.is_ready(), 5, "BUSY")
+    scene.stage.wait_busy()
     pid = scene.stage.pane_pid
 
     for minutes in (0, 29, 31, 45):
@@ -320,21 +320,21 @@ def test_b1_a_turn_that_shows_nothing_new_for_half_an_hour_is_told_of_once_and_n
 
 def test_text_that_a_person_left_in_the_line_is_waited_for_and_never_cleared(scene: Scene) -> None:
     scene.stage.paste("half a thou")
-    scene.stage.wait(lambda: scene.stage.holds("half a thou"), 5, "the text")
+    scene.stage.wait(lambda: scene.stage.holds("half a thou"), 60, "the text")
 
     assert _sweep() == []
     assert scene.renew().name == "Spared"
 
     assert scene.stage.holds("half a thou")
     scene.stage.press("Enter")
-    scene.stage.wait_ready(10)
+    scene.stage.wait_ready()
     assert _sweep() == ["swarm1 renewed"]
 
 
 def test_a_background_process_hinders_no_renewal(scene: Scene) -> None:
     scene.stage.stop()
     scene.stage.start(child="background")
-    scene.stage.wait_ready(10)
+    scene.stage.wait_ready()
     scene.stage.fill(70_000)
     assert "⚙ 1" in scene.stage.screen()
 

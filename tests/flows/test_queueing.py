@@ -22,7 +22,7 @@ def _occupy(scene: Scene, seconds: float, tokens: int = 95_000) -> None:
     scene.stage.behave(turn_seconds=seconds)
     scene.stage.paste(f"a long turn [[tokens {tokens}]]")
     scene.stage.press("Enter")
-    scene.stage.wait(lambda: not scene.stage.is_ready(), 5, "BUSY")
+    scene.stage.wait_busy()
     scene.stage.behave(turn_seconds=0.1)
 
 
@@ -45,7 +45,7 @@ def test_a_queued_request_that_arrives_after_its_block_is_taken_up(scene: Scene)
     _occupy(scene, 9)
     assert [entry["outcome"] for entry in _sweep()] == ["blocked"]
     assert scene.block.reason == "busy_too_long"
-    scene.stage.wait_ready(15)
+    scene.stage.wait_ready()
 
     assert [entry["outcome"] for entry in _sweep()] == ["renewed"]
     assert "block.cleared" in scene.events()

@@ -28,7 +28,7 @@ def crew(scene: Scene) -> dict[str, Stage]:
     stages = {"swarm1": scene.stage, "swarm2": scene.stage.another("swarm2"), "swarm3": scene.stage.another("swarm3")}
     for name in ("swarm2", "swarm3"):
         stages[name].start()
-        stages[name].wait_ready(10)
+        stages[name].wait_ready()
         stages[name].fill(20_000)
     scene.configure(policy={"soft": 100_000, "handoff": 110_000, "hard": 115_000})
     _declare(scene, stages)
@@ -53,7 +53,7 @@ def lose_tmux(scene: Scene) -> None:
         os.kill(pid, signal.SIGKILL)
     ground.tmux("kill-server", check=False)
     for pid in pids:
-        scene.stage.wait(partial(has_ended, pid), 10, f"the end of {pid}")
+        scene.stage.wait(partial(has_ended, pid), 60, f"the end of {pid}")
 
 
 def sweep(**parameters: Any) -> dict[str, tuple[str, str]]:
@@ -95,11 +95,11 @@ def _declare(scene: Scene, crew: dict[str, Stage]) -> None:
 
 def test_it_comes_back_with_its_last_handoff_under_a_banner_of_what_is_unknown(scene: Scene, reboot: Reboot) -> None:
     assert sweep()["swarm1"] == ("renew", "renewed")
-    scene.stage.wait_ready(10)
+    scene.stage.wait_ready()
     before = scene.renewal
     assert before.saved is not None
     scene.stage.answer_to(scene.stage.say("weigh the seeds of drawer nine"))
-    scene.stage.wait_ready(10)
+    scene.stage.wait_ready()
     sweep()
     reboot()
 

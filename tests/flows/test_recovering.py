@@ -59,7 +59,7 @@ class Renewing:
     def reach(self, phase: Phase) -> None:
         """Begin, and wait until the renewal stands at *phase*."""
         self.begin()
-        self.scene.stage.wait(lambda: self._stands_at() is phase, 40, f"phase {phase}")
+        self.scene.stage.wait(lambda: self._stands_at() is phase, 60, f"phase {phase}")
 
     def _stands_at(self) -> Phase | None:
         with self.scene.host() as host:
@@ -254,7 +254,7 @@ def test_a_dry_run_shows_what_would_go_on_and_touches_nothing(
     processes.append(killed)
     killed.reach(Phase.REQUESTED)
     killed.kill()
-    scene.stage.wait_ready(10)
+    scene.stage.wait_ready()
     before = _look(scene)
     capsys.readouterr()
 

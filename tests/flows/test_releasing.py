@@ -26,6 +26,7 @@ def _releases(scene: Scene) -> int:
 
 
 def _blocked_at_a_dialog(scene: Scene) -> None:
+    scene.configure(deadlines={"handoff_answer": 3})
     scene.stage.behave(handoff="dialog")
     assert scene.renew(asked_by="sweep").name == "Blocked"
     assert _releases(scene) == 0
@@ -35,7 +36,7 @@ def _refuse_the_dialog(scene: Scene) -> None:
     """Its turn goes on without an answer to us: the human stops it with a word of their own."""
     scene.stage.behave(handoff="partial")
     scene.stage.press("4")
-    scene.stage.wait_ready(10)
+    scene.stage.wait_ready()
 
 
 def test_a_worker_closed_at_a_dialog_is_released_by_the_sweep_that_finds_it_idle(scene: Scene) -> None:
@@ -47,7 +48,7 @@ def test_a_worker_closed_at_a_dialog_is_released_by_the_sweep_that_finds_it_idle
     _refuse_the_dialog(scene)
 
     (told,) = _sweep()
-    scene.stage.wait_ready(10)
+    scene.stage.wait_ready()
     (later,) = _sweep()
 
     assert _releases(scene) == 1
@@ -74,7 +75,7 @@ def test_recover_tells_a_worker_that_could_not_be_told_and_a_dry_run_only_says_s
     assert _releases(scene) == 0
     assert recover()["outcome"] == "spared"
     assert _releases(scene) == 1
-    scene.stage.wait_ready(10)
+    scene.stage.wait_ready()
     assert recover_renewals(renewals="here", return_state=True).result() == []
 
 
@@ -98,7 +99,7 @@ def test_another_agent_than_the_one_that_was_asked_is_told_nothing(scene: Scene)
         answer(host, host.worker(scene.worker_id), Choice.DISMISS, who="alex")
     scene.stage.stop()
     scene.stage.start(handoff="good")
-    scene.stage.wait_ready(10)
+    scene.stage.wait_ready()
 
     _sweep()
 
@@ -122,7 +123,7 @@ def test_a_release_that_was_typed_when_its_run_was_killed_is_not_typed_again(
             fault.setattr(Ledger, "put", killed)
             with pytest.raises(KeyboardInterrupt):
                 release(host, worker, renewal)
-        scene.stage.wait_ready(10)
+        scene.stage.wait_ready()
 
         assert release_late(host, worker)
 

@@ -63,7 +63,7 @@ def test_a_full_worker_is_renewed_and_works_again(scene: Scene) -> None:
     assert renewal.acknowledgement is not None
     assert renewal.acknowledgement.session_id not in old_sessions
     assert not psutil.pid_exists(old_pid)
-    scene.stage.wait(scene.stage.ledger, 5, "an act of the mission in the new session")
+    scene.stage.wait(scene.stage.ledger, 60, "an act of the mission in the new session")
     assert scene.user_texts()[-1].startswith(f"CONTINUE {renewal.renewal_id}: ")
 
 
@@ -94,7 +94,7 @@ def test_the_run_shows_eight_tasks_that_carry_the_worker(scene: Scene) -> None:
         runs = asyncio.run(_task_runs(state.state_details.flow_run_id))
         return sorted(run.name for run in runs) == sorted(STEPS)
 
-    scene.stage.wait(shown, 20, "the eight task runs")
+    scene.stage.wait(shown, 60, "the eight task runs")
 
 
 @pytest.mark.parametrize(
@@ -121,6 +121,7 @@ def test_a_handoff_that_cannot_be_used_blocks_and_releases_the_worker(scene: Sce
 
 
 def test_a_silent_worker_blocks_as_handoff_timeout(scene: Scene) -> None:
+    scene.configure(deadlines={"handoff_answer": 3})
     scene.stage.behave(handoff="silent")
 
     state = scene.renew(asked_by="sweep")
@@ -147,6 +148,7 @@ def test_a_thin_handoff_is_corrected_once_and_never_a_block(scene: Scene) -> Non
 
 
 def test_nothing_is_typed_into_a_dialog_that_opens_instead_of_an_answer(scene: Scene) -> None:
+    scene.configure(deadlines={"handoff_answer": 3})
     scene.stage.behave(handoff="dialog")
 
     state = scene.renew(asked_by="sweep")
@@ -201,6 +203,7 @@ def test_a_lost_enter_is_pressed_again_and_the_text_arrives_once(scene: Scene) -
 
 
 def test_a_silent_new_session_is_not_typed_at_and_blocks(scene: Scene) -> None:
+    scene.configure(deadlines={"resume_answer": 3})
     scene.stage.behave(resume="silent")
 
     assert scene.renew(asked_by="sweep").name == "Blocked"
@@ -213,6 +216,7 @@ def test_an_idle_new_session_without_an_answer_is_reminded_once_and_then_blocks(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lifecycle.steps.proving.REMIND_AFTER", timedelta(seconds=1))
+    scene.configure(deadlines={"resume_answer": 12})
     scene.stage.behave(resume="mute")
 
     assert scene.renew(asked_by="sweep").name == "Blocked"
@@ -279,6 +283,7 @@ def test_a_baseline_over_the_soft_limit_blocks(scene: Scene) -> None:
 
 
 def test_processes_that_ignore_signals_are_killed_and_no_second_agent_starts_before(scene: Scene) -> None:
+    scene.configure(deadlines={"exit": 2, "term": 1})
     scene.stage.behave(ignore_signals=True)
     old = scene.stage.pane_pid
 
@@ -294,7 +299,7 @@ def test_processes_that_ignore_signals_are_killed_and_no_second_agent_starts_bef
 def test_a_tool_that_outlives_its_agent_is_ended_right_behind_it(scene: Scene) -> None:
     scene.stage.stop()
     scene.stage.start(child="stray")
-    scene.stage.wait_ready(10)
+    scene.stage.wait_ready()
     scene.stage.fill(70_000)
     tool = int((scene.stage.profile / "child.pid").read_text())
     scene.configure(deadlines={"exit": 90})
@@ -339,7 +344,7 @@ def test_force_ends_a_busy_turn_after_a_synthesized_handoff(scene: Scene) -> Non
     scene.stage.behave(turn_seconds=120)
     scene.stage.paste("a long turn")
     scene.stage.press("Enter")
-    scene.stage.wait(lambda: not scene.stage.is_ready(), 5, "BUSY")
+    scene.stage.wait_busy()
     scene.stage.behave(turn_seconds=0.1)
 
     assert scene.renew(force=True).name == "Renewed"

@@ -125,11 +125,11 @@ def test_a_run_that_is_retried_answers_no_later_block(scene: Scene, monkeypatch:
 def test_the_orchestrator_hears_of_request_renewal_and_block(scene: Scene) -> None:
     orchestrator = scene.stage.another("orchestrator")
     orchestrator.start()
-    orchestrator.wait_ready(15)
+    orchestrator.wait_ready()
     (scene.stage.ground.memory_root / "swarm.yaml").write_text("version: 1\nworkers:\n  - id: orchestrator\n")
 
     assert scene.renew().name == "Renewed"
-    orchestrator.wait_ready(15)
+    orchestrator.wait_ready()
     scene.stage.behave(handoff="old_id")
     assert scene.renew().name == "Blocked"
 

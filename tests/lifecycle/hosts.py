@@ -9,16 +9,17 @@ from typing import Any
 from lifecycle.host import Host
 from tests.agents.stage import Stage
 
-QUICK = {
-    "delivery": 4,
-    "handoff_answer": 3,
-    "idle_before_stop": 3,
-    "exit": 2,
-    "term": 1,
-    "ready": 5,
-    "resume_answer": 3,
+DEADLINES = {
+    "delivery": 30,
+    "handoff_answer": 60,
+    "idle_before_stop": 30,
+    "exit": 5,
+    "term": 5,
+    "ready": 60,
+    "resume_answer": 60,
 }
-"""Deadlines in seconds for an agent that answers in a tenth of one."""
+"""Seconds. The scripted agent answers in a tenth of one, on a busy machine in many: a test that waits for a deadline
+to pass makes that one short, and no other."""
 
 
 @contextmanager
@@ -26,7 +27,7 @@ def host_of(stage: Stage, **changes: Any) -> Iterator[Host]:
     """The worker is declared with its command; limits of 30,000 / 60,000 / 90,000 tokens; automatic renewal off."""
     worker = {"cwd": stage.cwd, "command": stage.command}
     settings = {
-        "deadlines": QUICK,
+        "deadlines": DEADLINES,
         "policy": {"soft": 30_000, "handoff": 60_000, "hard": 90_000},
         "workers": {stage.worker_id: worker},
     }

@@ -29,7 +29,7 @@ BEGAN = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 class LedgerProcess:
     """The end that asks. Every answer must come within *patience* seconds."""
 
-    def __init__(self, patience: float = 20) -> None:
+    def __init__(self, patience: float = 60) -> None:
         self._patience = patience
         self._child = subprocess.Popen(
             [sys.executable, str(Path(__file__))],

@@ -30,7 +30,7 @@ def alice(empty_stage: Stage) -> Stage:
     alice.session = "my work"
     config(alice)
     alice.start()
-    alice.wait_ready(10)
+    alice.wait_ready()
     return alice
 
 
@@ -67,7 +67,7 @@ def test_a_managed_worker_in_another_session_is_proposed_with_that_session(empty
     config(empty_stage)
     empty_stage.session = "elsewhere"
     empty_stage.start()
-    empty_stage.wait_ready(10)
+    empty_stage.wait_ready()
 
     (proposal,) = found(empty_stage)
 
@@ -79,7 +79,7 @@ def test_a_table_that_is_there_already_is_not_proposed_twice(empty_stage: Stage)
     config(empty_stage, "[workers.swarm1]\n")
     empty_stage.session = "elsewhere"
     empty_stage.start()
-    empty_stage.wait_ready(10)
+    empty_stage.wait_ready()
 
     (proposal,) = found(empty_stage)
 
@@ -93,7 +93,7 @@ def test_a_profile_whose_name_is_no_worker_id_is_named_by_its_session(empty_stag
     config(empty_stage)
     empty_stage.session = "swarm-night-shift"
     empty_stage.start()
-    empty_stage.wait(lambda: found(empty_stage), 10, "the agent")
+    empty_stage.wait(lambda: found(empty_stage), 60, "the agent")
 
     (proposal,) = found(empty_stage)
 
@@ -105,7 +105,7 @@ def test_two_agents_on_one_profile_are_one_proposal_that_says_so(alice: Stage) -
     alice.behave(sessions=2)
     alice.ground.tmux("new-session", "-d", "-s", "second", "-e", f"HERMES_HOME={alice.profile}", *alice.command)
 
-    alice.wait(lambda: found(alice)[0].note, 10, "the second agent")
+    alice.wait(lambda: found(alice)[0].note, 60, "the second agent")
 
     (proposal,) = found(alice)
     assert proposal.note == "another agent runs on this profile in session second"

@@ -23,7 +23,7 @@ from lifecycle.steps.respawning import respawn_worker
 from lifecycle.steps.resuming import send_resume_prompt
 from lifecycle.steps.stopping import stop_worker
 from tests.agents.stage import Stage
-from tests.lifecycle.hosts import host_of
+from tests.lifecycle.hosts import DEADLINES, host_of
 
 
 @pytest.fixture
@@ -51,6 +51,12 @@ def blocked(host: Host, stage: Stage, **manners: object) -> Block:
     outcome = renew(host)
     assert isinstance(outcome, Blocked), outcome
     return outcome.block
+
+
+def blocked_in_time(stage: Stage, **manners: object) -> Block:
+    """The same by a process that waits 3 s for an answer: what comes behind it is given the time that it needs."""
+    with host_of(stage, deadlines={**DEADLINES, "handoff_answer": 3, "resume_answer": 3}) as hasty:
+        return blocked(hasty, stage, **manners)
 
 
 def the_open(host: Host) -> Renewal:
@@ -95,7 +101,7 @@ def test_retry_goes_on_with_the_same_renewal_and_asks_again(host: Host, stage: S
 
 
 def test_retry_after_a_silent_timeout_asks_again(host: Host, stage: Stage) -> None:
-    placed = blocked(host, stage, handoff="mute")
+    placed = blocked_in_time(stage, handoff="mute")
     assert (placed.reason, placed.detail) == (
         "handoff_timeout",
         "swarm1: no answer to the handoff request within 3 s",
@@ -108,7 +114,7 @@ def test_retry_after_a_silent_timeout_asks_again(host: Host, stage: Stage) -> No
 
 
 def test_retry_of_an_unanswered_resume_reminds_the_new_session(host: Host, stage: Stage) -> None:
-    placed = blocked(host, stage, resume="mute")
+    placed = blocked_in_time(stage, resume="mute")
     assert (placed.reason, placed.phase) == ("resume_unanswered", Phase.RESUMED)
     assert "within 3 s" in placed.detail
     stage.behave(resume="good")
@@ -288,7 +294,7 @@ def test_a_proof_that_is_found_clears_the_block_and_says_so(host: Host, stage: S
     assert not find_proof(host, host.worker("swarm1"), the_open(host))
     stage.behave(failed_starts=0)
     stage.ground.tmux("respawn-pane", "-k", "-t", f"={stage.session}:")
-    stage.wait_ready(10)
+    stage.wait_ready()
 
     assert find_proof(host, host.worker("swarm1"), the_open(host))
 
@@ -367,7 +373,7 @@ def test_a_renewal_that_ends_without_a_block_says_only_whether_the_worker_takes_
 def test_a_new_session_counts_as_a_generation_also_where_its_renewal_was_closed(
     host: Host, stage: Stage, choice: Choice
 ) -> None:
-    assert blocked(host, stage, resume="silent").phase is Phase.RESUMED
+    assert blocked_in_time(stage, resume="silent").phase is Phase.RESUMED
 
     decide(host, choice)
 

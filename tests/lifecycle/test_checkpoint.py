@@ -134,16 +134,16 @@ def test_time_grows_no_faster_than_the_text(filler: str, place: str) -> None:
         "after": f"{block()}\n{much}",
         "inside": block(RESULT=much),
     }
-    began = time.monotonic()
+    began = time.process_time()
     with suppress(CheckpointRefused):
         parse_checkpoint(texts[place], worker_id=WORKER, renewal_id=RENEWAL, purpose="handoff")
-    assert time.monotonic() - began < 5  # linear: at most a second; quadratic: hours
+    assert time.process_time() - began < 10  # linear: at most a second; quadratic: hours
 
 
 def test_a_block_is_found_behind_ten_megabytes_of_log_within_seconds() -> None:
     log = "2026-01-01 worker: state: blocked by lock\nstate: blocked by lock\n"
     text = f"{log * (10 * MEGABYTE // len(log))}\n{block()}"
 
-    began = time.monotonic()
+    began = time.process_time()
     assert parse_checkpoint(text).result == VALUES["RESULT"]
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 20

@@ -15,10 +15,10 @@ from lifecycle.steps.compressing import compress
 from lifecycle.steps.watching import ask_for_checkpoint
 from lifecycle.survey import examine, survey
 from tests.agents.stage import Stage
-from tests.lifecycle.hosts import QUICK, host_of
+from tests.lifecycle.hosts import DEADLINES, host_of
 
 POLICY = {"soft": 30_000, "handoff": 60_000, "hard": 90_000, "at_watch": "compress"}
-SETTINGS: dict[str, Any] = {"automatic": True, "policy": POLICY, "deadlines": {**QUICK, "delivery": 2}}
+SETTINGS: dict[str, Any] = {"automatic": True, "policy": POLICY, "deadlines": {**DEADLINES, "delivery": 2}}
 
 
 def told(host: Host) -> bool:
@@ -39,12 +39,12 @@ def test_an_agent_that_compacts_nothing_is_told_twice_and_then_renewed(stage: St
         memory = host.ledger.record("swarm1").compression
         assert memory is not None
         assert (memory.is_judged, memory.happened, memory.strikes) == (True, 0, 1)
-        stage.wait_ready(10)
+        stage.wait_ready()
         assert not told(host), "half an hour apart"
         let_time_pass(host)
-        stage.wait_ready(10)
+        stage.wait_ready()
         assert told(host)
-        stage.wait_ready(10)
+        stage.wait_ready()
         (finding,) = survey(host, [host.worker("swarm1")]).findings
         assert finding.record.compression is not None
         assert finding.record.compression.strikes == 2
@@ -62,7 +62,7 @@ def test_a_command_that_could_not_be_typed_is_no_strike_and_may_be_given_again(s
         finding = examine(host, worker)
         assert finding.decision.action is Action.COMPRESS
         stage.paste("half a sentence")
-        stage.wait(lambda: host.look(worker).typed, 10, "the typed text")
+        stage.wait(lambda: host.look(worker).typed, 60, "the typed text")
 
         with pytest.raises(NothingTyped):
             compress(host, finding)

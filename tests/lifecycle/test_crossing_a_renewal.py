@@ -76,7 +76,7 @@ def user_texts(stage: Stage) -> list[str]:
 
 def test_the_third_generation_still_has_what_the_first_was_told(host: Host, stage: Stage) -> None:
     stage.answer_to(stage.say("Never open drawer nine. Use blue ink only."))
-    stage.wait_ready(15)
+    stage.wait_ready()
 
     renewals = [renew(host) for _ in range(3)]
 
@@ -97,7 +97,7 @@ def test_the_third_generation_still_has_what_the_first_was_told(host: Host, stag
 def test_what_the_document_lacks_is_asked_for_once_and_then_added(host: Host, stage: Stage) -> None:
     used = ["/srv/seeds/a.csv", "/srv/seeds/b.csv", "/srv/seeds/c.csv", "8443", "PAY-9"]
     stage.answer_to(stage.say(f"Move {used[0]}, {used[1]} and {used[2]} to port {used[3]}, see {used[4]}."))
-    stage.wait_ready(15)
+    stage.wait_ready()
 
     renewal = renew(host)
 

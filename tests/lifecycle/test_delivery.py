@@ -14,14 +14,14 @@ from lifecycle.policy import Policy
 from lifecycle.renewal import Delivery
 from lifecycle.waiting import SystemClock
 from tests.agents.stage import Stage
-from tests.lifecycle.hosts import QUICK, host_of
+from tests.lifecycle.hosts import DEADLINES, host_of
 
 TEXT = "please write down where you stand"
 
 
 @pytest.fixture
 def host(stage: Stage) -> Iterator[Host]:
-    with host_of(stage, deadlines={**QUICK, "delivery": 1}) as host:
+    with host_of(stage, deadlines={**DEADLINES, "delivery": 1}) as host:
         yield host
 
 
@@ -43,7 +43,7 @@ def _occupy(stage: Stage, seconds: float) -> None:
     stage.behave(turn_seconds=seconds)
     stage.paste("a long turn")
     stage.press("Enter")
-    stage.wait(lambda: not stage.is_ready(), 5, "BUSY")
+    stage.wait_busy()
     stage.behave(turn_seconds=0.1)
 
 
@@ -74,7 +74,7 @@ def test_a_text_queued_when_its_run_was_killed_is_not_pasted_again(stage: Stage,
 
     row = deliver(host, stage.worker(), TEXT, kind="handoff", intent=intent, while_busy=True)
 
-    stage.wait_ready(5)
+    stage.wait_ready()
     assert (row.row_id > intent.after_row, _times_sent(stage)) == (True, 1)
 
 
@@ -90,7 +90,7 @@ def test_a_text_that_was_entered_and_lost_is_pasted_again_once_the_agent_is_idle
 def test_a_text_killed_before_its_enter_is_entered_where_it_stands(stage: Stage, host: Host) -> None:
     intent = Delivery(kind="handoff", text=TEXT, after_row=0, began_at=host.now(), entered_at=host.now())
     stage.paste(TEXT)
-    stage.wait(lambda: stage.holds(TEXT), 5, "the text")
+    stage.wait(lambda: stage.holds(TEXT), 60, "the text")
 
     deliver(host, stage.worker(), TEXT, kind="handoff", intent=intent)
 
@@ -120,7 +120,7 @@ def test_nothing_is_pasted_into_a_dialog_that_opens_while_the_intent_is_written(
         stage.behave(handoff="dialog")
         stage.paste("CONTEXT_HANDOFF_REQUIRED by someone else")
         stage.press("Enter")
-        stage.wait(lambda: "Allow once" in stage.screen(), 5, "the dialog")
+        stage.wait(lambda: "Allow once" in stage.screen(), 60, "the dialog")
 
     with pytest.raises(NothingTyped):
         deliver(host, stage.worker(), TEXT, kind="handoff", remember=remember)
@@ -155,7 +155,7 @@ def test_a_line_that_loses_every_paste_gets_two_and_no_enter(stage: Stage, host:
         deliver(host, stage.worker(), TEXT, kind="handoff")
     stage.behave(lost_pastes=2)  # the third one is taken
     stage.paste("a word of a person")
-    stage.wait(lambda: stage.holds("a word of a person"), 5, "the third paste")
+    stage.wait(lambda: stage.holds("a word of a person"), 60, "the third paste")
 
     assert (_times_sent(stage), stage.holds(TEXT)) == (0, False)
 
@@ -180,7 +180,7 @@ def test_a_face_that_reads_late_is_given_the_text_once(stage: Stage) -> None:
             stage.press("C-u")  # it looks into its manners again
             clock.deaf_since = clock.monotonic()
 
-    with host_of(stage, deadlines={**QUICK, "delivery": 1}) as host:
+    with host_of(stage, deadlines={**DEADLINES, "delivery": 1}) as host:
         host.clock = clock
         deliver(host, stage.worker(), TEXT, kind="handoff", remember=remember)
 

@@ -177,10 +177,10 @@ def test_the_longest_possible_draft_stays_readable() -> None:
     "unit", ["# ", "#", "```a\n", "~~~\n", "- ", ".", "> ", "\x1b]", "\x1b[", "**", "---\n", "# Handoff — "]
 )
 def test_a_hostile_draft_takes_no_more_than_its_length(unit: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     text = f"## Completed\n\nA\n\n{unit * (2_000_000 // len(unit))}x"
     compose(handoff(sections=parse_draft(text, "swarm7")))
-    assert time.perf_counter() - began < 20
+    assert time.process_time() - began < 20
 
 
 def test_a_draft_that_is_not_there_is_none(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def line_of(child: subprocess.Popen[str]) -> str:
 
 
 def wait_free(path: Path) -> None:
-    wait_until(lambda: not is_held(path), timedelta(seconds=5), SystemClock(), every=timedelta(seconds=0.01))
+    wait_until(lambda: not is_held(path), timedelta(seconds=60), SystemClock(), every=timedelta(seconds=0.01))
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_two_threads_do_not_hold_one_lock(path: Path) -> None:
     with held(path):
         thread = threading.Thread(target=try_it)
         thread.start()
-        thread.join(5)
+        thread.join(60)
     assert refused == [True]
 
 
@@ -207,7 +207,7 @@ def test_there_are_as_many_places_as_there_are_to_be(path: Path, places: int) ->
             assert not late
         leaver = next(child for child in children if taken[child.pid] == "True")
         leaver.send_signal(signal.SIGKILL)
-        leaver.wait(5)
+        leaver.wait(60)
         with one_of(folder, places) as late:
             assert late, "a place is free again"
             with one_of(folder, places) as later:

@@ -24,7 +24,7 @@ def orchestrator(empty_stage: Stage) -> Stage:
     """Its agent, beside a worker whose own pane plays no part."""
     other = empty_stage.another("orchestrator")
     other.start()
-    other.wait_ready(10)
+    other.wait_ready()
     return other
 
 
@@ -53,7 +53,7 @@ def _inbox(host: Host) -> list[dict[str, Any]]:
 def test_an_idle_orchestrator_is_told_in_its_pane_once_per_occasion(host: Host, orchestrator: Stage) -> None:
     for _ in range(2):
         _tell(host)
-    orchestrator.wait_ready(10)
+    orchestrator.wait_ready()
     _tell(host, "renewed")
 
     first, second = _typed(orchestrator)
@@ -83,7 +83,7 @@ def test_a_busy_orchestrator_finds_it_in_its_inbox_and_nothing_is_typed(host: Ho
     orchestrator.behave(turn_seconds=30)
     orchestrator.paste("a long turn")
     orchestrator.press("Enter")
-    orchestrator.wait(lambda: not orchestrator.is_ready(), 10, "BUSY")
+    orchestrator.wait_busy()
 
     _tell(host)
 
@@ -97,7 +97,7 @@ def test_a_busy_orchestrator_finds_it_in_its_inbox_and_nothing_is_typed(host: Ho
 def test_nothing_is_typed_into_an_orchestrators_dialog(host: Host, orchestrator: Stage) -> None:
     orchestrator.paste("[[dialog]] please")
     orchestrator.press("Enter")
-    orchestrator.wait(lambda: "Allow once" in orchestrator.screen(), 10, "the dialog")
+    orchestrator.wait(lambda: "Allow once" in orchestrator.screen(), 60, "the dialog")
     before = orchestrator.screen()
 
     _tell(host, "blocked")

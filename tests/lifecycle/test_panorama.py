@@ -14,7 +14,7 @@ from lifecycle.screen import PaneLook, PaneState
 from lifecycle.settings import Settings, WorkerSettings, load_settings
 from lifecycle.status import statuses
 from lifecycle.survey import survey
-from lifecycle.terminal import Terminal
+from lifecycle.terminal import Pane, Terminal
 from lifecycle.worker import Worker
 from tests.agents.stage import Stage
 
@@ -25,11 +25,11 @@ def fleet(stage: Stage) -> list[Stage]:
     ten, two, three, shell = (stage.another(name) for name in ("swarm10", "swarm2", "swarm3", "swarm4"))
     ten.start()
     two.start()
-    ten.wait_ready(15)
-    two.wait_ready(15)
+    ten.wait_ready()
+    two.wait_ready()
     stage.ground.tmux("set-option", "-w", "-t", "=swarm-swarm2:", "remain-on-exit", "on")
     os.kill(two.pane_pid, signal.SIGKILL)
-    two.wait(lambda: two.format("#{pane_dead}") == "1", 10, "the end of the agent")
+    two.wait(lambda: two.format("#{pane_dead}") == "1", 60, "the end of the agent")
     stage.ground.tmux("new-session", "-d", "-s", "swarm-swarm4", "sleep", "600")
     config = stage.ground.home / "afresh.toml"
     config.write_text(f'socket = "{stage.ground.socket}"\n')
@@ -84,22 +84,43 @@ def test_a_look_at_the_fleet_asks_tmux_no_more_often_for_more_workers(
     assert len(calls.read_text().splitlines()) < len(fleet)
 
 
-def test_a_pane_that_vanishes_while_all_are_looked_at_costs_no_other(
-    fleet: list[Stage], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("meanwhile", "ten", "one"),
+    [
+        (("kill-session", "-t", "=swarm-swarm10"), PaneState.ABSENT, PaneState.READY),
+        (("move-window", "-s", "=swarm-swarm10:", "-t", "=swarm-swarm4:7"), PaneState.READY, PaneState.READY),
+        (("kill-server",), PaneState.ABSENT, PaneState.ABSENT),
+    ],
+)
+def test_what_changes_while_all_are_looked_at_is_seen_as_it_is_and_costs_no_other(
+    fleet: list[Stage], monkeypatch: pytest.MonkeyPatch, meanwhile: tuple[str, ...], ten: PaneState, one: PaneState
 ) -> None:
-    captures = Terminal.captures
+    captures, calls = Terminal.captures, []
 
-    def after_one_is_gone(terminal: Terminal, pane_ids: list[str]) -> object:
-        if len(pane_ids) > 1:
-            fleet[0].ground.tmux("kill-session", "-t", "=swarm-swarm10")
-        return captures(terminal, pane_ids)
+    def after_a_change(terminal: Terminal, panes: list[Pane]) -> object:
+        if not calls:
+            fleet[0].ground.tmux(*meanwhile)
+        calls.append(len(panes))
+        return captures(terminal, panes)
 
-    monkeypatch.setattr(Terminal, "captures", after_one_is_gone)
+    monkeypatch.setattr(Terminal, "captures", after_a_change)
     with Host.opened(settings(fleet[0])) as host:
         seen = panes_of(host, host.workers())
 
-    assert seen["swarm1"][0].state is PaneState.READY
-    assert seen["swarm10"][0].state is PaneState.ABSENT
+    assert calls[0] == 4
+    assert (seen["swarm1"][0].state, seen["swarm10"][0].state) == (one, ten)
+
+
+def test_a_pane_that_another_session_shows_too_is_seen_as_its_workers(stage: Stage) -> None:
+    stage.ground.tmux("new-session", "-d", "-s", "view", "-t", "=swarm-swarm1")
+    own = stage.ground.tmux("display-message", "-p", "-t", "=swarm-swarm1:", "#{session_id}").strip()
+    beside = stage.another("swarm2")
+    beside.start()
+    with Host.opened(settings(stage)) as host:
+        screen = panes_of(host, [host.worker("swarm1"), host.worker("swarm2")])["swarm1"][0].screen
+
+    assert screen is not None
+    assert screen.session_id == own
 
 
 def test_two_workers_that_name_one_session_are_left_to_a_look_of_their_own(stage: Stage) -> None:

@@ -28,7 +28,7 @@ from lifecycle.processes import (
 from lifecycle.waiting import SystemClock, wait_until
 
 CLOCK = SystemClock()
-SOON = timedelta(seconds=10)
+SOON = timedelta(seconds=60)
 AT_ONCE = timedelta(0)
 SLEEP = [sys.executable, "-c", "import time; time.sleep(300)"]
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(300)"
@@ -48,13 +48,14 @@ def started() -> Iterator[list[subprocess.Popen[str]]]:
         for member in reversed(tree_of(program.pid)):
             os.kill(member.pid, signal.SIGKILL)
         program.wait()
-        if program.stdout:
-            program.stdout.close()
+        for pipe in (program.stdin, program.stdout):
+            if pipe:
+                pipe.close()
 
 
 def start(started: list[subprocess.Popen[str]], code: str | None = None) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", code] if code else SLEEP
-    program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     started.append(program)
     return program
 
@@ -116,8 +117,11 @@ def test_a_reused_pid_is_another_process_and_is_left_alone(started: list[subproc
 
 
 def test_processes_that_exit_by_themselves_get_no_signal(started: list[subprocess.Popen[str]]) -> None:
-    program = start(started, "import time; time.sleep(0.5); raise SystemExit(7)")
-    assert end([identity_of(program.pid)], term_after=SOON, kill_after=SOON, clock=CLOCK) == ()
+    program = start(started, "import sys; sys.stdin.read(); raise SystemExit(7)")
+    identity = identity_of(program.pid)
+    assert program.stdin
+    program.stdin.close()
+    assert end([identity], term_after=SOON, kill_after=SOON, clock=CLOCK) == ()
     assert program.wait() == 7
 
 

@@ -27,7 +27,7 @@ from lifecycle.tmux import TargetGone
 from lifecycle.waiting import SystemClock, wait_until
 
 CLOCK = SystemClock()
-SOON = timedelta(seconds=15)
+SOON = timedelta(seconds=60)
 READER = Path(__file__).with_name("reader.py")
 SLEEP = (sys.executable, "-c", "import time; time.sleep(300)")
 

@@ -61,7 +61,7 @@ def test_a_request_that_is_not_answered_is_cancelled_and_the_worker_is_told(stag
     stage.behave(handoff="ignore")
     begun = opened(host)
     request_handoff(host, host.worker("swarm1"), begun)
-    stage.wait_ready(10)
+    stage.wait_ready()
     before = stage.rows()
 
     planned = plan_undo(host, host.worker("swarm1"))

@@ -46,7 +46,7 @@ class Fleet:
     def __init__(self) -> None:
         self.stage = Stage()
         self.stage.start()
-        self.stage.wait_ready(60)
+        self.stage.wait_ready()
         self.stage.fill(20_000)
         self.port = free_port("127.0.0.1")
         deadlines = "deadlines = { handoff_answer = 60, resume_answer = 60, ready = 60, idle_before_stop = 30 }"

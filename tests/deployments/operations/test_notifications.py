@@ -70,7 +70,7 @@ command = {json.dumps(list(other.command))}
 def ground(stage: Stage) -> Iterator[Ground]:
     other = stage.another("swarm2")
     other.start()
-    other.wait_ready(30)
+    other.wait_ready()
     for one in (stage, other):
         one.fill(20_000)
     with hook() as hooked:

@@ -92,7 +92,7 @@ def stages(apart: Network) -> Iterator[tuple[Stage, Stage, Stage]]:
     try:
         for stage in made[:2]:
             stage.start()
-            stage.wait_ready(30)
+            stage.wait_ready()
             stage.fill(20_000)
         yield made
     finally:
