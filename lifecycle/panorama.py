@@ -10,13 +10,14 @@ from lifecycle.host import Host
 from lifecycle.processes import Forest, Process
 from lifecycle.screen import PaneLook, PaneState, Screen
 from lifecycle.terminal import Pane, Terminal
+from lifecycle.tmux import NoServer, TargetGone
 from lifecycle.worker import Worker
 
 IsAgent = Callable[[Process], bool]
 Seen = tuple[Screen, Process | None]
 
-BATCH = 100
-"""Panes that one call of tmux captures. More save little, and one pane that vanishes costs the whole call."""
+BATCH = 250
+"""Panes that one call of tmux captures. More save little, and tmux does nothing else until it is answered."""
 
 
 def panes_of(host: Host, workers: Iterable[Worker]) -> dict[str, tuple[PaneLook, Process | None]]:
@@ -80,7 +81,7 @@ def screens_of(terminal: Terminal, wanted: Mapping[str, IsAgent]) -> dict[str, S
     chosen = _chosen([pane for pane in terminal.panes() if pane.session in wanted], wanted)
     seen: dict[str, Seen] = {}
     for batch in _batches(chosen, BATCH):
-        for (pane, agent), screen in zip(batch, _captured(terminal, [pane.pane_id for pane, _ in batch]), strict=True):
+        for (pane, agent), screen in zip(batch, _captured(terminal, [pane for pane, _ in batch]), strict=True):
             if screen is not None:
                 seen[pane.session] = screen, agent if screen.pane_pid == pane.pane_pid else None
     return seen
@@ -100,12 +101,16 @@ def _chosen(panes: Iterable[Pane], wanted: Mapping[str, IsAgent]) -> list[tuple[
     return list(chosen.values())
 
 
-def _captured(terminal: Terminal, pane_ids: list[str]) -> Sequence[Screen | None]:
-    """All in one call; one by one where a pane of them has gone, which ends the whole call."""
+def _captured(terminal: Terminal, panes: Sequence[Pane]) -> list[Screen | None]:
+    """All in one call; in halves where a pane of them has gone, which ends the whole call."""
     try:
-        return terminal.captures(pane_ids)
-    except TerminalError:
-        return [terminal.capture(pane_id) for pane_id in pane_ids]
+        screens = terminal.captures(panes) if len(panes) > 1 else [None]
+    except NoServer:
+        return [None] * len(panes)
+    except TargetGone:
+        middle = len(panes) // 2
+        return [*_captured(terminal, panes[:middle]), *_captured(terminal, panes[middle:])]
+    return [screen or terminal.capture(pane.pane_id) for pane, screen in zip(panes, screens, strict=True)]
 
 
 def _batches(items: list[tuple[Pane, Process | None]], size: int) -> Iterator[list[tuple[Pane, Process | None]]]:

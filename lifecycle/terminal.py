@@ -33,7 +33,7 @@ _FIELDS = (
     "pane_in_mode", "cursor_x", "cursor_y", "pane_width", "pane_height", "alternate_on", "pane_title",
 )  # fmt: skip
 _LOOK = "|".join(f"#{{{field}}}" for field in _FIELDS)
-_END_OF_PANE = "\x1eend of pane"
+_END_OF_PART = "\x1eend of part"
 """A record separator, which no captured screen holds."""
 _CAPTURE = "capture-pane -p -J"
 _HELD = "held"
@@ -45,6 +45,7 @@ class Pane(Value):
     """Where one pane is, for those who look for agents. Take a `Screen` to see what it shows."""
 
     session: str
+    session_id: str
     pane_id: str
     pane_pid: int
 
@@ -63,11 +64,14 @@ class Terminal:
     def panes(self) -> tuple[Pane, ...]:
         """Every pane of the server, windows and sessions in tmux's order."""
         try:
-            lines = self._tmux.ask("list-panes", "-a", "-F", "#{pane_id} #{pane_pid} #{session_name}")
+            lines = self._tmux.ask("list-panes", "-a", "-F", "#{pane_id} #{pane_pid} #{session_id} #{session_name}")
         except NoServer:
             return ()
-        rows = [line.split(" ", 2) for line in lines]
-        return tuple(Pane(pane_id=pane_id, pane_pid=int(pid), session=name) for pane_id, pid, name in rows)
+        rows = [line.split(" ", 3) for line in lines]
+        return tuple(
+            Pane(pane_id=pane_id, pane_pid=int(pid), session_id=session_id, session=name)
+            for pane_id, pid, session_id, name in rows
+        )
 
     def screen_of(
         self, worker_session: str, *, is_agent: Callable[[Process], bool], prefer: str | None = None
@@ -90,36 +94,40 @@ class Terminal:
     def capture(self, pane_id: str) -> Screen | None:
         """The pane as it is now, in one call, so that text, cursor and title belong together; None if it is gone."""
         try:
-            (screen,) = self.captures([pane_id])
+            fields, (text,), typists = self._shown(f"display-message -p -t {pane_id} {quoted(_LOOK)}", [pane_id])
         except (NoServer, TargetGone):
             return None
-        return screen
+        return _screen(fields[0], typists, text)
 
-    def captures(self, pane_ids: Sequence[str]) -> list[Screen | None]:
-        """Several panes in one call, each as `capture` shows it.
+    def captures(self, panes: Sequence[Pane]) -> list[Screen | None]:
+        """Several panes in one call, each as `capture` shows it; None of one that has moved to another session.
 
         Raises:
+            NoServer
             TargetGone: one of them is gone; which, tmux does not say.
         """
-        # A script, because a command line of tmux's ends at 16 kB.
-        script = [
-            line
-            for pane_id in pane_ids
-            for line in (
-                f"display-message -p -t {pane_id} {quoted(_LOOK)}",
-                # tmux scrolls a line off for its own "Pane is dead"
-                f"if-shell -F -t {pane_id} '#{{pane_dead}}' '{_CAPTURE} -S -1 -t {pane_id}' '{_CAPTURE} -t {pane_id}'",
-                f"display-message -p {quoted(_END_OF_PANE)}",
-            )
+        # One list of all panes of the server costs tmux less than a question for each of some hundred.
+        rows, texts, typists = self._shown(f"list-panes -a -F {quoted(_LOOK)}", [pane.pane_id for pane in panes])
+        fields = {(session_id, pane_id): row for row in rows for session_id, _, pane_id in [row.split("|", 3)[:3]]}
+        return [
+            _screen(fields.get((pane.session_id, pane.pane_id), ""), typists, text)
+            for pane, text in zip(panes, texts, strict=True)
         ]
+
+    def _shown(self, look: str, pane_ids: Sequence[str]) -> tuple[list[str], list[list[str]], list[str]]:
+        """What *look* prints, the lines of each pane, and the clients: all of one moment, as tmux runs it in one go."""
+        # A script, because a command line of tmux's ends at 16 kB.
+        end = f"display-message -p {quoted(_END_OF_PART)}"
+        script = [look, end]
+        for pane_id in pane_ids:
+            # tmux scrolls a line off for its own "Pane is dead"
+            dead, alive = f"{_CAPTURE} -S -1 -t {pane_id}", f"{_CAPTURE} -t {pane_id}"
+            script += [f"if-shell -F -t {pane_id} '#{{pane_dead}}' '{dead}' '{alive}'", end]
         script.append("list-clients -F '#{client_activity} #{session_id} #{window_id}'")
         told = self._tmux.tell("\n".join(script), may_start_server=False)
-        ends = [place for place, line in enumerate(told) if line == _END_OF_PANE]
-        starts = [0, *(place + 1 for place in ends)]
-        typists = told[starts[-1] :]
-        return [
-            _screen(told[start], typists, told[start + 1 : end]) for start, end in zip(starts[:-1], ends, strict=True)
-        ]
+        ends = [place for place, line in enumerate(told) if line == _END_OF_PART]
+        parts = [told[start:end] for start, end in zip([0, *(place + 1 for place in ends)], [*ends, None], strict=True)]
+        return parts[0], parts[1:-1], parts[-1]
 
     def paste(self, pane_id: str, text: str, *, buffer: str) -> bool:
         """Paste *text* as one bracketed paste; false, and nothing pasted, if the pane is dead or in copy mode.
@@ -259,9 +267,9 @@ class Terminal:
 
 def _screen(fields: str, clients: list[str], lines: list[str]) -> Screen | None:
     """Read the answers of one look. An id that is gone leaves every field empty."""
-    value = dict(zip(_FIELDS, fields.split("|", len(_FIELDS) - 1), strict=True))
-    if not value["pane_id"]:
+    if not fields.strip("|"):
         return None
+    value = dict(zip(_FIELDS, fields.split("|", len(_FIELDS) - 1), strict=True))
     status, killer = value["pane_dead_status"], value["pane_dead_signal"]
     return Screen(
         session_id=value["session_id"],
