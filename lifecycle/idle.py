@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from lifecycle.drawing import Drawing
 from lifecycle.errors import ContextUnreadable
 from lifecycle.host import Host
 from lifecycle.input_line import GONE
@@ -61,7 +62,7 @@ def wait_idle(host: Host, worker: Worker, within: timedelta) -> PaneLook | None:
 
     The look is the last one of a span of rest of at least `SETTLED`, which earlier steps may have seen begin.
     """
-    agent, clock, due = host.agent(worker), host.clock, [0.0]
+    clock, drawing, due = host.clock, Drawing(), [0.0]
 
     def probe() -> PaneLook | None:
         look, process = host.look_with_process(worker)
@@ -70,12 +71,13 @@ def wait_idle(host: Host, worker: Worker, within: timedelta) -> PaneLook | None:
         rested = rests_for(host, worker, look, process)
         if rested is None:
             host.progress(worker.worker_id, f"waits for idle ({look.state})")
+            drawing.follow(look)
             return None
         due[0] = clock.monotonic() + (SETTLED - rested).total_seconds()
         return look if rested >= SETTLED else None
 
     def stamp() -> object:
-        return agent.stamp(worker), clock.monotonic() >= due[0]
+        return drawing.stamp(), clock.monotonic() >= due[0]
 
     try:
         return wait_until(probe, within, clock, stamp=stamp)

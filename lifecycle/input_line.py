@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from lifecycle.drawing import Drawing
 from lifecycle.errors import AgentGone, Interfered, NothingTyped
 from lifecycle.host import Host
 from lifecycle.screen import Face, PaneLook, PaneState
@@ -30,7 +31,7 @@ def takes_text(host: Host, worker: Worker, text: str, *, while_busy: bool) -> Pa
         NothingTyped: there was none in time.
         TextNotSendable, AgentGone
     """
-    agent = host.agent(worker)
+    agent, drawing = host.agent(worker), Drawing()
 
     def probe() -> PaneLook | None:
         look = host.look(worker)
@@ -39,10 +40,13 @@ def takes_text(host: Host, worker: Worker, text: str, *, while_busy: bool) -> Pa
             raise AgentGone(msg, worker_id=worker.worker_id, evidence=look.evidence())
         ours = look.state is PaneState.TYPED and agent.shows_text(look, text)
         busy = while_busy and look.state is PaneState.BUSY
-        return look if look.state is PaneState.READY or ours or busy else None
+        if look.state is PaneState.READY or ours or busy:
+            return look
+        drawing.follow(look)
+        return None
 
     try:
-        look = wait_until(probe, host.settings.deadlines.delivery, host.clock)
+        look = wait_until(probe, host.settings.deadlines.delivery, host.clock, stamp=drawing.stamp)
     except DeadlinePassed as error:
         look = host.look(worker)
         msg = f"{worker.worker_id}: the input line never took text ({look.state}); nothing was typed"

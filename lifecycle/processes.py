@@ -97,7 +97,10 @@ def endable_tree_of(pid: int) -> tuple[Process, ...]:
 
 def runs_below(pid: int, ancestor: int) -> bool:
     """Whether *pid* is *ancestor* or descends from it."""
-    return pid in [process.pid for process in tree_of(ancestor)]
+    try:
+        return ancestor in (pid, *(parent.pid for parent in psutil.Process(pid).parents()))
+    except psutil.Error:
+        return False
 
 
 def everyone() -> tuple[Process, ...]:
@@ -120,6 +123,14 @@ def identity_of(pid: int) -> ProcessId | None:
 def is_alive(identity: ProcessId) -> bool:
     """Whether the process still runs. A zombie is dead (hermes-agent #20015); a reused pid is another process."""
     return _same(identity) is not None
+
+
+def written_by(pid: int) -> int | None:
+    """How many bytes the process has written so far, to its terminal and to files; None where nobody can tell."""
+    try:
+        return int(psutil.Process(pid).io_counters().write_chars)
+    except (psutil.Error, AttributeError):  # not every system counts them
+        return None
 
 
 def started_at_tick(pid: int, tick: int) -> bool:
