@@ -15,10 +15,11 @@ import termios
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from lifecycle.errors import TerminalError
 from lifecycle.launch import LaunchSpec
-from lifecycle.processes import Process, tree_of
+from lifecycle.processes import Process, ProcessId, find, runs_below, tree_of
 from lifecycle.screen import Screen
 from lifecycle.tmux import NoServer, TargetGone, Tmux, quoted
 from lifecycle.value import Value
@@ -50,6 +51,13 @@ class Pane(Value):
     pane_pid: int
 
 
+class _Home(NamedTuple):
+    """Where an agent was seen."""
+
+    pane_id: str
+    agent: ProcessId
+
+
 class Terminal:
     """The tmux server on *socket*: a name (`-L`), a path with a slash (`-S`), or None for tmux's default one.
 
@@ -60,6 +68,7 @@ class Terminal:
     def __init__(self, socket: str | None) -> None:
         is_path = socket is not None and "/" in socket
         self._tmux = Tmux(socket_path=socket) if is_path else Tmux(socket_name=socket)
+        self._homes: dict[str, _Home] = {}
 
     def panes(self) -> tuple[Pane, ...]:
         """Every pane of the server, windows and sessions in tmux's order."""
@@ -80,24 +89,49 @@ class Terminal:
 
         Where no pane holds one, the pane *prefer*, else the first one, with None. The name is compared whole:
         `swarm-swarm1` is never `swarm-swarm10` (W-12). *is_agent* is asked parents first, so the topmost agent of a
-        tree is returned.
+        tree is returned. One that was found is kept to as long as it lives there: that costs one call of tmux and no
+        pass over the processes.
         """
+        home = self._homes.pop(worker_session, None)
+        again = self._seen_again(home, worker_session, is_agent) if home is not None else None
+        if home is not None and again is not None:
+            self._homes[worker_session] = home
+            return again
         panes = [pane for pane in self.panes() if pane.session == worker_session]
         panes.sort(key=lambda pane: pane.pane_id != prefer)
         found = [(pane, agent) for pane in panes if (agent := _agent_in(pane.pane_pid, is_agent)) is not None]
         for pane, agent in [*found[:1], *((pane, None) for pane in panes if not found)]:
             screen = self.capture(pane.pane_id)
             if screen is not None:
-                return screen, agent if screen.pane_pid == pane.pane_pid else None
+                if agent is None or screen.pane_pid != pane.pane_pid:
+                    return screen, None
+                self._homes[worker_session] = _Home(pane.pane_id, agent.identity)
+                return screen, agent
         return None
+
+    def _seen_again(
+        self, home: _Home, session: str, is_agent: Callable[[Process], bool]
+    ) -> tuple[Screen, Process] | None:
+        """The agent where it was seen last; None where it is not there any more, or not in *session*."""
+        agent = find(home.agent)
+        if agent is None or not is_agent(agent):
+            return None
+        name, screen = self._named(home.pane_id)
+        is_there = screen is not None and name == session and runs_below(agent.pid, screen.pane_pid)
+        return (screen, agent) if screen is not None and is_there else None
 
     def capture(self, pane_id: str) -> Screen | None:
         """The pane as it is now, in one call, so that text, cursor and title belong together; None if it is gone."""
+        return self._named(pane_id)[1]
+
+    def _named(self, pane_id: str) -> tuple[str, Screen | None]:
+        """The name of the pane's session, and the pane."""
+        asked = (f"display-message -p -t {pane_id} {quoted(form)}" for form in (_LOOK, "#{session_name}"))
         try:
-            fields, (text,), typists = self._shown(f"display-message -p -t {pane_id} {quoted(_LOOK)}", [pane_id])
+            (fields, *name), (text,), typists = self._shown("\n".join(asked), [pane_id])
         except (NoServer, TargetGone):
-            return None
-        return _screen(fields[0], typists, text)
+            return "", None
+        return "".join(name), _screen(fields, typists, text)
 
     def captures(self, panes: Sequence[Pane]) -> list[Screen | None]:
         """Several panes in one call, each as `capture` shows it; None of one that has moved to another session.
@@ -138,10 +172,10 @@ class Terminal:
         Raises:
             TargetGone
         """
-        self._tmux.ask("load-buffer", "-b", buffer, "-", stdin=text)
+        load = ("load-buffer", "-b", buffer, "-", ";")
         command = f"paste-buffer -p -d -b {quoted(buffer)} -t {pane_id}"
         try:
-            done = self._type(pane_id, command)
+            done = self._type(pane_id, command, first=load, stdin=text)
         except TerminalError:
             self._drop(buffer)
             raise
@@ -253,9 +287,10 @@ class Terminal:
             return []
         return sorted({match[1] for line in lines if (match := _FOREIGN.match(line))})
 
-    def _type(self, pane_id: str, command: str) -> bool:
+    def _type(self, pane_id: str, command: str, *, first: Sequence[str] = (), stdin: str | None = None) -> bool:
         """Run *command* unless the pane cannot take it; tmux looks and acts in one step."""
-        said = self._tmux.ask("if-shell", "-F", "-t", pane_id, _CANNOT_TYPE, f"display-message -p {_HELD}", command)
+        choice = ("if-shell", "-F", "-t", pane_id, _CANNOT_TYPE, f"display-message -p {_HELD}", command)
+        said = self._tmux.ask(*first, *choice, stdin=stdin)
         return _HELD not in said
 
     def _drop(self, buffer: str) -> None:

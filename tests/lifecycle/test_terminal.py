@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -23,7 +24,7 @@ from lifecycle.launch import LaunchSpec
 from lifecycle.processes import Process, is_alive, tree_of
 from lifecycle.screen import Screen
 from lifecycle.terminal import Terminal
-from lifecycle.tmux import TargetGone
+from lifecycle.tmux import TargetGone, Tmux
 from lifecycle.waiting import SystemClock, wait_until
 
 CLOCK = SystemClock()
@@ -363,3 +364,69 @@ def test_a_client_that_types_is_noticed(terminal: Terminal, socket: str, tmp_pat
         os.close(master)
         os.waitpid(pid, 0)
     assert look(terminal, screen.pane_id).last_typed_at is None
+
+
+class Counted(Tmux):
+    """tmux, and how often it was called."""
+
+    calls = 0
+
+    def _run(self, *args: Any, **kwargs: Any) -> list[str]:
+        Counted.calls += 1
+        return super()._run(*args, **kwargs)
+
+
+def test_an_agent_that_was_found_is_seen_again_in_one_call(
+    socket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lifecycle.terminal.Tmux", Counted)
+    watched = Terminal(socket)
+    new = watched.spawn(launch(tmp_path), session="w", pane_id=None)
+    wait_until(lambda: (found := watched.screen_of("w", is_agent=sleeps)) and found[1], SOON, CLOCK)
+    before = Counted.calls
+    found = watched.screen_of("w", is_agent=sleeps)
+    assert Counted.calls == before + 1
+    assert found is not None
+    assert found[1] is not None
+    assert (found[0].pane_id, found[1].pid, found[0].text) == (
+        new.pane_id,
+        new.pane_pid,
+        look(watched, new.pane_id).text,
+    )
+
+
+def test_an_agent_that_was_found_is_lost_when_its_session_has_another_name(
+    terminal: Terminal, socket: str, tmp_path: Path
+) -> None:
+    terminal.spawn(launch(tmp_path), session="w", pane_id=None)
+    wait_until(lambda: (found := terminal.screen_of("w", is_agent=sleeps)) and found[1], SOON, CLOCK)
+    run(socket, "rename-session", "-t", "=w", "w1")
+    assert terminal.screen_of("w", is_agent=sleeps) is None
+
+
+def test_an_agent_that_was_found_is_followed_to_another_pane(terminal: Terminal, tmp_path: Path) -> None:
+    first = terminal.spawn(launch(tmp_path), session="w", pane_id=None)
+    wait_until(lambda: (found := terminal.screen_of("w", is_agent=sleeps)) and found[1], SOON, CLOCK)
+    second = terminal.spawn(launch(tmp_path), session="w", pane_id=None)
+    end(first)
+    when(terminal, first.pane_id, lambda screen: screen.dead)
+    found = terminal.screen_of("w", is_agent=sleeps)
+    assert found is not None
+    assert found[1] is not None
+    assert (found[0].pane_id, found[1].pid) == (second.pane_id, second.pane_pid)
+
+
+def test_an_agent_that_was_found_and_became_another_program_is_none(terminal: Terminal, tmp_path: Path) -> None:
+    turn = tmp_path / "turn"
+    becomes = f"import os, time\nwhile not os.path.exists({str(turn)!r}): time.sleep(0.01)\nos.execvp('cat', ['cat'])"
+
+    def is_agent(process: Process) -> bool:
+        return process.command[1:] == ("-c", becomes)
+
+    terminal.spawn(launch(tmp_path, sys.executable, "-c", becomes), session="w", pane_id=None)
+    agent = wait_until(lambda: (found := terminal.screen_of("w", is_agent=is_agent)) and found[1], SOON, CLOCK)
+    turn.touch()
+    wait_until(lambda: (now := tree_of(agent.pid)) and now[0].command == ("cat",), SOON, CLOCK)
+    found = terminal.screen_of("w", is_agent=is_agent)
+    assert found is not None
+    assert found[1] is None
