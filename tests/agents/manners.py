@@ -51,6 +51,8 @@ class Manners:
     *failed_starts*: so many starts, counted in `starts` in the profile, end at once with status 1.
     *lost_enters*: so many Enters do nothing. *lost_pastes*: so many pastes vanish. *deaf*: what is typed stays
     unread. *exit_seconds*: from a TERM or HUP to the end.
+    *held*: a start or a turn that begins goes on until this is false: no test that does something meanwhile races with
+    its end.
     *fails*: every turn is mute. *trouble* is what the provider said, drawn below a mute turn. *tokens_per_turn* is
     what a turn adds to a context that begins with *baseline*. *sessions* agents may live on one profile.
     """
@@ -63,6 +65,7 @@ class Manners:
     resume: Resume = "good"
     resume_seconds: float = 0.1
     turn_seconds: float = 0.1
+    held: bool = False
     baseline: int = 15_000
     tokens_per_turn: int = 400
     context_length: int = 200_000

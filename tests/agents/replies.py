@@ -18,11 +18,11 @@ class Step:
     """One act, *after* seconds.
 
     `mute` ends a turn without an assistant row, `wake` queues a turn of the agent's own, `await` lasts until a handoff
-    was saved in the profile since the turn began.
+    was saved in the profile since the turn began, `hold` until the script lets go.
     """
 
     after: float
-    act: Literal["write", "read", "work", "say", "mute", "wake", "await", "dialog", "die"]
+    act: Literal["write", "read", "work", "say", "mute", "wake", "await", "hold", "dialog", "die"]
     text: str = ""
     path: str = ""
 
@@ -39,6 +39,10 @@ def labelled(text: str, label: str) -> str:
 
 def plan(text: str, manners: Manners, *, again: bool) -> list[Step]:
     """The steps of a turn. *again* says that this renewal was prompted in the same way before."""
+    return [*([Step(0, "hold")] if manners.held else []), *_steps(text, manners, again)]
+
+
+def _steps(text: str, manners: Manners, again: bool) -> list[Step]:
     marker = text.split(maxsplit=1)[0].rstrip(":")
     if manners.fails:
         return [Step(manners.turn_seconds, "mute")]

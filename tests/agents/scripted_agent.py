@@ -73,6 +73,9 @@ class Agent:
 
     def _go_on(self) -> None:
         """What is due: the input line appears, or the running turn takes its next step."""
+        if self.state == "starting" and self.manners.held:
+            self.due = time.monotonic() + 0.05
+            return
         if self.state == "starting":
             self.face.open()
             self.face.say("Welcome to Hermes Agent! Type your message or /help for commands.", "")
@@ -112,6 +115,9 @@ class Agent:
         elif step.act == "await":
             if not self._has_saved() and time.time() < self.begun_at + _SAVED_WITHIN:
                 self.steps.appendleft(Step(0.05, "await"))
+        elif step.act == "hold":
+            if self.manners.held:
+                self.steps.appendleft(Step(0.05, "hold"))
         elif step.act == "mute":
             self.face.say(*failure(self.manners.trouble))
         elif step.act == "say":

@@ -9,12 +9,14 @@ from tests.faults.play import Play, is_running
 
 def _waits_for_idle(play: Play) -> None:
     """Busy, nothing is typed; idle, it is renewed."""
-    play.stage.paste("a long turn [[slow 14]] [[tokens 70000]]")
+    play.stage.behave(held=True)
+    play.stage.paste("a long turn [[tokens 70000]]")
     play.stage.press("Enter")
     play.stage.wait_busy()
     before = play.texts()
     play.sweep()
     play.demand(not any("CONTEXT_HANDOFF" in text for text in play.texts()[len(before) :]), "asked in a turn")
+    play.stage.behave(held=False)
     play.stage.wait_ready()
     play.recover()
 

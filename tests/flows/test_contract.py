@@ -51,10 +51,11 @@ def _run_and_die(scene: Scene, monkeypatch: pytest.MonkeyPatch, phase: Phase, **
 
 
 def test_a_handoff_that_is_only_stored_never_becomes_a_renewal(scene: Scene) -> None:
-    scene.stage.behave(handoff_seconds=5)
+    scene.stage.behave(held=True)
     scene.configure(automatic=False, deadlines={"handoff_answer": 2})
     pid = scene.stage.pane_pid
     assert request_handoff_only(scene.worker_id, return_state=True).name == "Blocked"
+    scene.stage.behave(held=False)
     scene.stage.wait_ready()
 
     sweep_workers(renewals="here")

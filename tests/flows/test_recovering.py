@@ -68,7 +68,7 @@ class Renewing:
 
     def kill(self) -> None:
         os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.communicate(timeout=10)
+        self.process.communicate(timeout=60)
 
     def ended(self) -> tuple[str, str]:
         """The name of its state, and its flow run."""
@@ -185,7 +185,7 @@ def test_a_blocked_run_that_is_run_again_leaves_the_block_to_its_human(scene: Sc
 
 
 def test_a_run_marked_crashed_that_still_lives_goes_on_alone(scene: Scene, processes: list[Renewing]) -> None:
-    scene.stage.behave(handoff_seconds=4)
+    scene.stage.behave(held=True)
     living = Renewing(scene, "living")
     processes.append(living)
     living.reach(Phase.REQUESTED)
@@ -199,6 +199,7 @@ def test_a_run_marked_crashed_that_still_lives_goes_on_alone(scene: Scene, proce
     second = scene.renew()
     assert (second.name, second.message) == ("Spared", "swarm1: another process is at work on it")
 
+    scene.stage.behave(held=False)
     assert living.ended()[0] == "Renewed"
     assert _requests(scene) == 1
     assert len(scene.stage.starts()) == 2
@@ -206,11 +207,12 @@ def test_a_run_marked_crashed_that_still_lives_goes_on_alone(scene: Scene, proce
 
 @pytest.mark.parametrize("by", ["recover", "sweep", "the same run again"])
 def test_a_killed_run_is_taken_up_from_its_phase(scene: Scene, processes: list[Renewing], by: str) -> None:
-    scene.stage.behave(handoff_seconds=1.5)
+    scene.stage.behave(held=True)
     killed = Renewing(scene, "killed")
     processes.append(killed)
     killed.reach(Phase.REQUESTED)
     killed.kill()
+    scene.stage.behave(held=False)
     interrupted = scene.renewal
 
     if by == "recover":
@@ -233,9 +235,10 @@ def test_no_run_that_worked_on_a_renewal_begins_another_when_it_is_run_again(
 ) -> None:
     killed = Renewing(scene, "killed", asked_by="operator")
     processes.append(killed)
-    scene.stage.behave(handoff_seconds=1.5)
+    scene.stage.behave(held=True)
     killed.reach(Phase.REQUESTED)
     killed.kill()
+    scene.stage.behave(held=False)
     first = scene.renewal.flow_run_id
     recover_renewals(renewals="here", return_state=True)
     runs = scene.renewal.taken_up_by
@@ -249,11 +252,12 @@ def test_no_run_that_worked_on_a_renewal_begins_another_when_it_is_run_again(
 def test_a_dry_run_shows_what_would_go_on_and_touches_nothing(
     scene: Scene, processes: list[Renewing], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    scene.stage.behave(handoff_seconds=0.5)
+    scene.stage.behave(held=True)
     killed = Renewing(scene, "killed")
     processes.append(killed)
     killed.reach(Phase.REQUESTED)
     killed.kill()
+    scene.stage.behave(held=False)
     scene.stage.wait_ready()
     before = _look(scene)
     capsys.readouterr()

@@ -56,12 +56,13 @@ def test_a_sweep_after_a_renewal_cools_down(scene: Scene) -> None:
 
 
 def test_a_worker_in_a_turn_is_waited_for_and_no_renewal_is_opened(scene: Scene) -> None:
-    scene.stage.behave(turn_seconds=3)
-    scene.stage.paste("a turn of three seconds")
+    scene.stage.behave(held=True)
+    scene.stage.paste("a turn")
     scene.stage.press("Enter")
     scene.stage.wait_busy()
 
     assert _sweep()[1] == []
+    scene.stage.behave(held=False)
     scene.stage.wait_ready()
     assert [entry["outcome"] for entry in _sweep()[1]] == ["renewed"]
 
@@ -110,12 +111,18 @@ def test_a_blocked_worker_is_left_alone_by_later_sweeps(scene: Scene) -> None:
     assert scene.user_texts() == before
 
 
-def test_a_late_answer_clears_a_timeout_and_the_renewal_goes_on(scene: Scene) -> None:
-    scene.stage.behave(handoff_seconds=5)
+def _block_in_time(scene: Scene) -> None:
+    scene.stage.behave(held=True)
     scene.configure(deadlines={"handoff_answer": 2})
     assert [entry["outcome"] for entry in _sweep()[1]] == ["blocked"]
+
+
+def test_a_late_answer_clears_a_timeout_and_the_renewal_goes_on(scene: Scene) -> None:
+    _block_in_time(scene)
     assert scene.block.reason == "handoff_timeout"
+    scene.stage.behave(held=False)
     scene.stage.wait_ready()
+    scene.configure()
 
     assert [entry["outcome"] for entry in _sweep()[1]] == ["renewed"]
     assert "block.cleared" in scene.events()
@@ -282,9 +289,8 @@ def test_every_end_of_a_run_is_reported_as_what_it_is(name: str, outcome: str) -
 
 
 def test_nobody_looks_for_a_proof_while_a_process_is_at_work_on_the_worker(scene: Scene) -> None:
-    scene.stage.behave(handoff_seconds=5)
-    scene.configure(deadlines={"handoff_answer": 2})
-    assert [entry["outcome"] for entry in _sweep()[1]] == ["blocked"]
+    _block_in_time(scene)
+    scene.stage.behave(held=False)
     scene.stage.wait_ready()
 
     with held(scene.stage.paths.lock):

@@ -39,12 +39,24 @@ class _Intents:
         self.newest = intent
 
 
-def _occupy(stage: Stage, seconds: float) -> None:
-    stage.behave(turn_seconds=seconds)
+def _occupy(stage: Stage) -> None:
+    """A turn that lasts until it is let go."""
+    stage.behave(held=True)
     stage.paste("a long turn")
     stage.press("Enter")
     stage.wait_busy()
-    stage.behave(turn_seconds=0.1)
+
+
+def _let_go_once_queued(stage: Stage, host: Host, looks: int = 1) -> None:
+    """End the turn when *deliver* has seen so often, five times a second, that its text is queued behind it."""
+    seen: list[str] = []
+
+    def heed(_: str, words: str) -> None:
+        seen.append(words)
+        if sum("queued" in words for words in seen) == looks:
+            stage.behave(held=False)
+
+    host.progress = heed
 
 
 def _times_sent(stage: Stage) -> int:
@@ -68,9 +80,10 @@ def _killed_in_the_queue(stage: Stage, host: Host) -> Delivery:
 
 
 def test_a_text_queued_when_its_run_was_killed_is_not_pasted_again(stage: Stage, host: Host) -> None:
-    _occupy(stage, 5)
+    _occupy(stage)
     intent = _killed_in_the_queue(stage, host)
-    assert not stage.is_ready()
+    assert stage.is_busy()
+    _let_go_once_queued(stage, host)
 
     row = deliver(host, stage.worker(), TEXT, kind="handoff", intent=intent, while_busy=True)
 
@@ -80,7 +93,8 @@ def test_a_text_queued_when_its_run_was_killed_is_not_pasted_again(stage: Stage,
 
 def test_a_text_that_was_entered_and_lost_is_pasted_again_once_the_agent_is_idle(stage: Stage, host: Host) -> None:
     intent = Delivery(kind="handoff", text=TEXT, after_row=0, began_at=host.now(), entered_at=host.now())
-    _occupy(stage, 2)
+    _occupy(stage)
+    _let_go_once_queued(stage, host)
 
     deliver(host, stage.worker(), TEXT, kind="handoff", intent=intent, while_busy=True)
 
@@ -98,7 +112,8 @@ def test_a_text_killed_before_its_enter_is_entered_where_it_stands(stage: Stage,
 
 
 def test_a_queued_text_is_waited_for_longer_than_any_other_answer(stage: Stage, host: Host) -> None:
-    _occupy(stage, 5)  # the handoff's own deadline is 3 s, the delivery's 1 s
+    _occupy(stage)
+    _let_go_once_queued(stage, host, looks=10)  # two seconds, after the second of the delivery's own deadline
 
     deliver(host, stage.worker(), TEXT, kind="handoff", while_busy=True)
 
@@ -106,7 +121,7 @@ def test_a_queued_text_is_waited_for_longer_than_any_other_answer(stage: Stage, 
 
 
 def test_a_text_behind_a_turn_that_does_not_end_is_given_up_as_busy_too_long(stage: Stage, host: Host) -> None:
-    _occupy(stage, 20)
+    _occupy(stage)
     worker = stage.worker(policy=Policy(busy_block=timedelta(seconds=2)))
 
     with pytest.raises(BusyTooLong):
