@@ -11,7 +11,7 @@ from lifecycle.host import Host
 from lifecycle.input_line import GONE
 from lifecycle.processes import tree_of
 from lifecycle.renewal import Phase, Renewal, RunningSession, StoppedSession
-from lifecycle.screen import PaneLook
+from lifecycle.screen import PaneLook, Screen
 from lifecycle.steps.standing import advance, amend, standing
 from lifecycle.terminal import idles_in_shell
 from lifecycle.waiting import DeadlinePassed, wait_until
@@ -21,6 +21,9 @@ TRIES = 2
 
 APPEARS_WITHIN = timedelta(seconds=10)
 """How long a launcher of a run that died may take before another one is started."""
+
+HEARD_WITHIN = timedelta(seconds=5)
+"""How long tmux may take to hear that a program has ended: it is told within milliseconds, and may be at work."""
 
 
 def respawn_worker(host: Host, worker: Worker, stopped: StoppedSession) -> RunningSession:
@@ -66,6 +69,8 @@ def _spawn(host: Host, worker: Worker, stopped: StoppedSession, look: PaneLook, 
     """
     screen = look.screen
     is_ours = screen is not None and screen.pane_id == ours
+    if screen is not None and is_ours:
+        screen = _known_to_tmux(host, worker, screen)
     free = is_ours and screen is not None and (screen.dead or idles_in_shell(screen.pane_pid))
     host.progress(worker.worker_id, f"starts {stopped.launch.command[0]}")
     try:
@@ -75,6 +80,21 @@ def _spawn(host: Host, worker: Worker, stopped: StoppedSession, look: PaneLook, 
     except TerminalError as error:
         raise NotReady(error.detail, worker_id=worker.worker_id, evidence=look.evidence()) from error
     return started.pane_id
+
+
+def _known_to_tmux(host: Host, worker: Worker, screen: Screen) -> Screen:
+    """The pane as it is when tmux has heard that its program has ended: until then it starts no other one there."""
+    if screen.dead or tree_of(screen.pane_pid):
+        return screen
+
+    def heard() -> Screen | None:
+        now = host.terminal(worker).capture(screen.pane_id)
+        return now if now is not None and now.dead else None
+
+    try:
+        return wait_until(heard, HEARD_WITHIN, host.clock, every=timedelta(seconds=0.02))
+    except DeadlinePassed:
+        return screen
 
 
 def _running(host: Host, worker: Worker, renewal: Renewal, stopped: StoppedSession, look: PaneLook) -> RunningSession:

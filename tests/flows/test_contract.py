@@ -14,8 +14,10 @@ from flows.sweep import sweep_workers
 from lifecycle.answering import answer
 from lifecycle.choice import Choice
 from lifecycle.renewal import End, Phase
+from lifecycle.screen import Screen
 from lifecycle.steps import stopping
 from lifecycle.steps.standing import advance, amend
+from lifecycle.terminal import Terminal
 from tests.flows.conftest import Scene, acted
 
 
@@ -164,6 +166,26 @@ def test_a_window_in_front_keeps_its_place_and_the_agent_its_pane(scene: Scene) 
 
     panes = tmux("list-panes", "-s", "-t", f"={scene.stage.session}", "-F", "#{pane_id} #{window_name}").split("\n")
     assert len([line for line in panes if line]) == 2
+    assert scene.renewal.running is not None
+    assert scene.renewal.running.pane_id == pane
+
+
+def test_the_agent_keeps_its_pane_where_tmux_hears_late_that_the_old_one_has_ended(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pane, capture, late = scene.stage.format("#{pane_id}"), Terminal.capture, list[Screen]()
+
+    def captured(self: Terminal, pane_id: str) -> Screen | None:
+        screen = capture(self, pane_id)
+        if screen is None or not screen.dead or len(late) > 3:
+            return screen
+        late.append(screen)
+        return screen.model_copy(update={"dead": False, "exit_status": None})
+
+    monkeypatch.setattr(Terminal, "capture", captured)
+    assert scene.renew(asked_by="sweep").name == "Renewed"
+
+    assert late
     assert scene.renewal.running is not None
     assert scene.renewal.running.pane_id == pane
 
