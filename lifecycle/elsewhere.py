@@ -11,7 +11,7 @@ from lifecycle.worker import Worker
 def living_elsewhere(host: Host, worker: Worker) -> Process | None:
     """The worker's agent, wherever on this host it runs. Asked before another one is started in its place."""
     agent = host.agent(worker)
-    return next((process for process in everyone() if agent.is_agent(process, worker)), None)
+    return next((process for process in everyone(agent.may_run) if agent.is_agent(process, worker)), None)
 
 
 def has_ended(host: Host, worker: Worker) -> bool:

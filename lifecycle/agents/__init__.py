@@ -28,6 +28,10 @@ class Agent(Protocol):
         """Whether *process* is this worker's agent (its own profile, not a neighbour's)."""
         ...
 
+    def may_run(self, command: tuple[str, ...]) -> bool:
+        """Whether a process with this command line may be an agent of this kind: where not, `is_agent` says no."""
+        ...
+
     def read_context(
         self,
         worker: Worker,

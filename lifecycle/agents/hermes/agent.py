@@ -9,6 +9,7 @@ from pathlib import Path
 from lifecycle.agents.hermes import (
     accounts,
     checkup,
+    command_line,
     compacting,
     conversation,
     digest,
@@ -45,6 +46,9 @@ class HermesAgent:
 
     def is_agent(self, process: Process, worker: Worker) -> bool:
         return launching.is_agent(process, worker.profile)
+
+    def may_run(self, command: tuple[str, ...]) -> bool:
+        return command_line.arguments_of(command) is not None
 
     def account(self, worker: Worker) -> str | None:
         return accounts.account(worker.profile)
