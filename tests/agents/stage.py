@@ -190,9 +190,13 @@ class Stage:
             pytest.fail(f"{what} did not come in {within} s:\n{self.screen()}")
 
     def paste(self, text: str) -> None:
-        """One bracketed paste, without Enter."""
-        self.ground.tmux("load-buffer", "-b", self.worker_id, "-", text=text)
-        self.ground.tmux("paste-buffer", "-d", "-p", "-b", self.worker_id, "-t", f"={self.session}:")
+        """One bracketed paste, without Enter.
+
+        The brackets are in the text: tmux puts none where the face asks for none just then, as Hermes does while it
+        prints, and the lines would fall apart into messages.
+        """
+        self.ground.tmux("load-buffer", "-b", self.worker_id, "-", text=f"\x1b[200~{text}\x1b[201~")
+        self.ground.tmux("paste-buffer", "-d", "-b", self.worker_id, "-t", f"={self.session}:")
 
     def press(self, *keys: str) -> None:
         self.ground.tmux("send-keys", "-t", f"={self.session}:", *keys)

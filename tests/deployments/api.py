@@ -10,9 +10,9 @@ import httpx
 
 from deployments.http.access import token_path
 from deployments.http.service import beside
-from deployments.server import free_port
 from lifecycle.settings import load_settings
 from tests.deployments.conftest import Operator
+from tests.ports import free_port
 
 PATH = "/api/swarm-lifecycle"
 

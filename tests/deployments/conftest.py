@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from deployments import cli
-from deployments.server import free_port, started
+from deployments.server import started
 from lifecycle.host import Host
 from lifecycle.settings import Settings, load_settings
 from tests.agents.stage import Stage
+from tests.ports import free_port
 
 REPOSITORY = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "deployments.cli")
@@ -80,8 +81,14 @@ class Operator:
             table(f"workers.{self.stage.worker_id}", entry),
             text,
         ]
-        self.toml.write_text("\n".join(lines))
-        self.toml.chmod(0o600)
+        self.write("\n".join(lines))
+
+    def write(self, text: str) -> None:
+        """Replace afresh.toml in one step: what runs never reads half of it."""
+        fresh = self.toml.with_suffix(".new")
+        fresh.write_text(text)
+        fresh.chmod(0o600)
+        fresh.replace(self.toml)
 
     def __call__(self, *arguments: str, stdin: str | None = None) -> Done:
         """Run a command in this process."""

@@ -16,11 +16,11 @@ from typing import Any
 import psutil
 import pytest
 
-from deployments.server import free_port
 from lifecycle.ledger import Ledger
 from lifecycle.waiting import DeadlinePassed, SystemClock, wait_until
 from tests.agents.ground import has_ended
 from tests.agents.stage import Stage
+from tests.ports import free_port
 
 _REPOSITORY = Path(__file__).parents[2]
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from deployments.server import Running, free_port, recorded_as, stop
+from deployments.server import Running, recorded_as, stop
 from lifecycle.settings import load_settings
 from tests.deployments.conftest import Done, Operator
+from tests.ports import free_port
 
 SOUND = """
 model: {default: scripted-model, context_length: 200000}

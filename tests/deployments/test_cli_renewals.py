@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from deployments.server import free_port
 from lifecycle.renewal import Phase
 from tests.deployments.conftest import COMMAND, REPOSITORY, Done, Operator, table
+from tests.ports import free_port
 
 FIELDS = {
     "worker_id", "action", "outcome", "reason", "renewal_id", "generation", "seconds", "phases", "handoff_path",

@@ -6,12 +6,13 @@ import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from deployments.http import fleet
 from deployments.http.acts import run_key
 from lifecycle.errors import HandoffTimeout
 from lifecycle.host import Host
@@ -271,7 +272,7 @@ def test_what_takes_a_prefect_server_says_so_where_none_answers(api: Api) -> Non
 
 
 def test_a_configuration_that_cannot_be_used_is_said_and_nobody_is_called_healthy(api: Api, afresh: Operator) -> None:
-    afresh.toml.write_text("colour = 3\n")
+    afresh.write("colour = 3\n")
 
     def answered() -> Any:
         found = api.get()
@@ -287,12 +288,13 @@ def test_a_configuration_that_cannot_be_used_is_said_and_nobody_is_called_health
     assert api.get(compat=1).json()["ok"] is False
 
 
-def test_readers_at_the_same_time_share_one_reading(api: Api) -> None:
+def test_readers_at_the_same_time_share_one_reading(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A second on a machine of one's own; on a busy one the last of ten may come later.
+    monkeypatch.setattr(fleet, "FRESH_FOR", timedelta(minutes=5))
     with ThreadPoolExecutor(10) as pool:
         answers = list(pool.map(lambda _: api.get(), range(10)))
 
-    # One, where all ten came within a second of each other: a busy machine may take longer.
-    assert len({answer.json()["checkedAt"] for answer in answers}) <= 3
+    assert len({answer.json()["checkedAt"] for answer in answers}) == 1
 
 
 def test_a_reading_that_takes_long_keeps_no_other_request_waiting(

@@ -47,12 +47,12 @@ def test_the_stream_begins_with_all_workers_and_goes_on_with_those_that_change(a
 
 def test_a_worker_that_is_declared_no_more_is_named_as_gone(api: Api, afresh: Operator) -> None:
     text = afresh.toml.read_text()
-    afresh.toml.write_text(f"{text}\n[workers.swarm2]\n")
+    afresh.write(f"{text}\n[workers.swarm2]\n")
     with api.client.stream("GET", f"{PATH}/events") as answer:
         stream = events(answer)
         _, first = next(stream)
         assert [row["workerId"] for row in first["workers"]] == ["swarm1", "swarm2"]
-        afresh.toml.write_text(text)
+        afresh.write(text)
         _, change = next(stream)
         assert (change["workers"], change["gone"]) == ([], ["swarm2"])
 
@@ -62,9 +62,9 @@ def test_trouble_is_told_once_and_its_end_brings_all_workers_again(api: Api, afr
     with api.client.stream("GET", f"{PATH}/events") as answer:
         stream = events(answer)
         assert next(stream)[0] == "fleet"
-        afresh.toml.write_text("colour = 3\n")
+        afresh.write("colour = 3\n")
         assert next(stream) == ("trouble", {"error": f"{afresh.toml}: unknown key 'colour'"})
-        afresh.toml.write_text(text)
+        afresh.write(text)
         name, again = next(stream)
         assert (name, len(again["workers"])) == ("fleet", 1)
 

@@ -15,9 +15,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from deployments.server import free_port
 from tests.agents.ground import has_ended
 from tests.agents.stage import Stage
+from tests.ports import free_port
 
 pytestmark = pytest.mark.prefect
 

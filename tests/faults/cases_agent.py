@@ -71,6 +71,7 @@ def _late(play: Play) -> None:
     block = play.renewal.block if play.renewal else None
     waits = block is not None and block.reason in ("handoff_timeout", "not_ready", "resume_unanswered")
     play.demand(waits, "the first run did not end in a block that waits for a proof")
+    play.stage.behave(held=False)
     play.stage.wait_ready()
     for _ in range(3):
         if not play.watch.living(play.stage) or (play.renewal and play.renewal.end):
@@ -101,6 +102,7 @@ CASES = [
             source=source,
             ends=ends,
             manners={"handoff": manner},
+            config={"deadlines": {"handoff_answer": 4}} if manner in ("silent", "dialog") else {},
             expect=_dies if manner == "die" else Expectation,
             third=manner in ("bad_then_good", "partial", "dialog", "die", "works_on"),
         )
@@ -114,6 +116,7 @@ CASES = [
             source=source,
             ends=ends,
             manners={"resume": manner},
+            config={"deadlines": {"resume_answer": 4}} if manner == "silent" else {},
             third=manner in ("wrong_id", "die"),
         )
         for manner, words, source, ends in BAD_RESUMES
@@ -172,8 +175,8 @@ CASES = [
         fault="the answer comes after the deadline",
         phase="parse",
         source="B2",
-        manners={"handoff_seconds": 4},
-        config={"deadlines": {"handoff_answer": 2}},
+        later_manners={"held": True},
+        config={"deadlines": {"handoff_answer": 4}},
         play=_late,
         third=True,
     ),
@@ -192,6 +195,7 @@ CASES = [
         phase="parse",
         source="W-13",
         manners={"handoff": "silent"},
+        config={"deadlines": {"handoff_answer": 4}},
         ends=("blocked:handoff_timeout",),
         play=_silent_for_long,
     ),

@@ -7,13 +7,14 @@ import signal
 from contextlib import ExitStack
 from datetime import timedelta
 
-from deployments.server import free_port, started
+from deployments.server import started
 from lifecycle.settings import Settings
 from lifecycle.waiting import SystemClock, wait_until
 from tests.faults import observer
 from tests.faults.case import Case
 from tests.faults.flow_process import Order, running
 from tests.faults.play import FULL, Play
+from tests.ports import free_port
 
 _PATIENT = {
     "delivery": 30,

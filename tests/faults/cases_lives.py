@@ -103,6 +103,7 @@ CASES = [
         phase="respawn",
         source="T17",
         later_manners={"never_ready": True},
+        config={"deadlines": {"ready": 5}},
         ends=("blocked:not_ready",),
     ),
     Case(
@@ -159,6 +160,7 @@ CASES = [
         phase="stop",
         source="X1",
         manners={"ignore_signals": True},
+        config={"deadlines": {"exit": 2, "term": 1}},
         third=True,
     ),
     Case(id="stop-slow", fault="the agent needs 3 s to end", phase="stop", source="W-22", manners={"exit_seconds": 3}),

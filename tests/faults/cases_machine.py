@@ -280,6 +280,7 @@ CASES = [
         phase="parse",
         source="W-9",
         manners={"handoff": "silent"},
+        config={"deadlines": {"handoff_answer": 4}},
         ends=("blocked:handoff_timeout",),
         play=_old_note,
         third=True,

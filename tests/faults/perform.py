@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from deployments.demo.script import Script
-from deployments.server import free_port, started
+from deployments.server import started
 from lifecycle.prompts import OUR_MARKERS
 from lifecycle.settings import Settings
 from lifecycle.value import Value
@@ -20,6 +20,7 @@ from tests.agents.stage import Stage
 from tests.faults.case import Case
 from tests.faults.play import Play, seconds_since, staged
 from tests.faults.verdict import Verdict, judged
+from tests.ports import free_port
 
 PATIENT = {
     "delivery": 15,
@@ -72,7 +73,7 @@ def perform(case: Case, hermes: Path | None = None, keep_logs: Path | None = Non
     began = time.monotonic()
     with ExitStack() as stack:
         stage = _stage(case, hermes, stack)
-        within = 90 if case.face else 20
+        within = 90 if case.face else 60
         deadlines = PATIENT if case.face else None
         play = stack.enter_context(staged(stage, deadlines=deadlines, within=within, **case.manners))
         play.expect, play.strike = case.expect(), case.strike

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -208,17 +209,19 @@ class PowerCut(BaseException):
 
 
 def sweep_until(scene: Scene, monkeypatch: pytest.MonkeyPatch, phase: Phase) -> None:
-    """Renew, and let the power fail when *phase* has just been written."""
-    put = Ledger.put
+    """Renew, and let the power fail when *phase* has just been written, with all that is written with it."""
+    transaction = Ledger.transaction
 
-    def cut(self: Ledger, renewal: Any) -> Any:
-        written = put(self, renewal)
-        if written.phase is phase:
+    @contextmanager
+    def cut(self: Ledger) -> Iterator[None]:
+        with transaction(self):
+            yield
+        newest = next(iter(self.renewals_of("swarm1", limit=1)), None)
+        if newest is not None and newest.phase is phase and not self._connection.in_transaction:
             raise PowerCut
-        return written
 
     with monkeypatch.context() as patched:
-        patched.setattr(Ledger, "put", cut)
+        patched.setattr(Ledger, "transaction", cut)
         with pytest.raises(PowerCut):
             scene.renew(asked_by="sweep")
     assert scene.renewal.phase is phase

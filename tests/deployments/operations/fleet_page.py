@@ -14,12 +14,12 @@ from typing import Any
 from playwright.sync_api import Browser, BrowserContext, Locator, sync_playwright
 
 from deployments.http.access import token_path
-from deployments.server import free_port
 from lifecycle.errors import CheckpointRefused
 from lifecycle.ledger import Ledger, StoredHandoff
 from lifecycle.renewal import Phase, Quality, Renewal, block_of, new_renewal_id
 from tests.agents.stage import Stage
 from tests.deployments.served import Served
+from tests.ports import free_port
 
 FLAGS = (
     "--no-sandbox",

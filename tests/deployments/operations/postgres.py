@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from deployments.server import free_port
 from lifecycle.waiting import SystemClock, wait_until
+from tests.ports import free_port
 
 
 class Postgres:

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from deployments.server import free_port
 from lifecycle.settings import Settings
 from tests.deployments.operations.fleet_page import Fleet, wait_served
 from tests.deployments.operations.stand import Program
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.operations, pytest.mark.timeout(900)]
 

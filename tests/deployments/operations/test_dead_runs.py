@@ -10,10 +10,11 @@ from prefect.client.orchestration import get_client
 from prefect.deployments import run_deployment
 from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
-from deployments.server import Running, free_port, recorded
+from deployments.server import Running, recorded
 from lifecycle.settings import load_settings
 from tests.agents.stage import Stage
 from tests.deployments.operations.stand import Program, Stand, awaited
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.operations, pytest.mark.prefect, pytest.mark.timeout(900)]
 

@@ -19,7 +19,7 @@ from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateName
 from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
-from deployments.server import Running, free_port
+from deployments.server import Running
 from lifecycle.ledger import Ledger
 from lifecycle.settings import load_settings
 from tests.agents.ground import Ground
@@ -28,6 +28,7 @@ from tests.deployments.operations.hook import Hook, hook
 from tests.deployments.operations.network import Network, network
 from tests.deployments.operations.postgres import Postgres, postgres
 from tests.deployments.operations.stand import Program, Stand, awaited
+from tests.ports import free_port
 
 pytestmark = [pytest.mark.operations, pytest.mark.prefect, pytest.mark.timeout(900)]
 
