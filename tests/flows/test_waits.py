@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -77,3 +78,7 @@ def test_a_server_that_never_answers_holds_no_step_up(scene: Scene) -> None:
         waiting(f"http://127.0.0.1:{mute.getsockname()[1]}/api")
 
     assert took[0] < 30, "its client would wait a minute for an answer"
+    for thread in threading.enumerate():  # else it complains to the terminal, in whichever test runs by then
+        if thread.name == KEY:
+            thread.join(60)
+            assert not thread.is_alive()
