@@ -19,7 +19,7 @@ GLANCE = timedelta(seconds=0.02)
 _INSTANT = 1e-6
 """Seconds: a shorter span is none."""
 
-UNCHANGED = 2 * POLL
+UNCHANGED = 1.5 * POLL
 """How long such a wait goes without a look where nothing seems to be new: stamps of files may miss a change."""
 
 
@@ -61,13 +61,14 @@ def wait_until(
     """Return the first value of *probe* that is neither None nor False; it is asked at least once.
 
     *stamp*, which must cost next to nothing, is another one as soon as there may be something new: then *probe* is
-    asked at once, but on the whole no more often than once every `POLL`, and after *every* at the latest.
+    asked when it has stood still for a moment, on the whole no more often than once every `POLL`, and after *every*
+    at the latest.
 
     Raises:
         DeadlinePassed: *within* went by on the monotonic clock.
     """
     began, pause, poll = clock.monotonic(), every.total_seconds(), POLL.total_seconds()
-    deadline, earliest = began + within.total_seconds(), began - 2 * poll
+    deadline, earliest = began + within.total_seconds(), began - poll
     while True:
         # Taken before the look, so that a change during it leads to another one.
         before = stamp() if stamp is not None else None
@@ -78,14 +79,21 @@ def wait_until(
         if now >= deadline:
             raise DeadlinePassed
         latest = min(now + pause, deadline)
-        # Two looks in advance, so that the end of a short wait is seen at once, too.
-        earliest = max(earliest, now - 2 * poll) + poll
+        # One look in advance, so that the end of a short wait is seen at once, too.
+        earliest = max(earliest, now - poll) + poll
         _rest(clock, earliest, latest, stamp, before)
 
 
 def _rest(clock: Clock, earliest: float, latest: float, stamp: Callable[[], object] | None, before: object) -> None:
-    """Sleep until *latest* on the monotonic clock, or from *earliest* on until the stamp is another one."""
+    """Sleep until *latest* on the monotonic clock, or from *earliest* on until the stamp is another one and stands.
+
+    Who writes one thing mostly writes a second one: a look between the two would be wasted.
+    """
+    seen = before
     while (left := latest - clock.monotonic()) > _INSTANT:
         clock.sleep(timedelta(seconds=left if stamp is None else min(GLANCE.total_seconds(), left)))
-        if stamp is not None and clock.monotonic() >= earliest and stamp() != before:
+        if stamp is None:
+            continue
+        last, seen = seen, stamp()
+        if before != seen == last and clock.monotonic() >= earliest:
             return

@@ -94,18 +94,26 @@ def test_what_is_new_is_looked_at_at_once_and_what_is_not_seldom() -> None:
     file = Stirred(clock, 5.03)
     with pytest.raises(DeadlinePassed):
         wait_until(file.look, 10 * SECOND, clock, SECOND, stamp=file.stamp)
-    assert any(5.03 <= at <= 5.03 + GLANCE.total_seconds() for at in file.seen)
+    assert any(5.03 <= at <= 5.03 + 2 * GLANCE.total_seconds() for at in file.seen)
     assert len(file.seen) <= 12
 
 
 def test_what_is_new_all_the_time_is_looked_at_no_more_often_than_five_times_a_second() -> None:
     clock = FakeClock()
-    file = Stirred(clock, *(number / 100 for number in range(1000, 2000)))
+    file = Stirred(clock, *(number / 100 for number in range(1000, 2000, 4)))
     with pytest.raises(DeadlinePassed):
         wait_until(file.look, 20 * SECOND, clock, SECOND, stamp=file.stamp)
     writing = [at for at in file.seen if at >= 10]
     assert len(writing) <= 10 / POLL.total_seconds() + 3
     assert max(later - earlier for earlier, later in pairwise(writing)) <= 2 * POLL.total_seconds()
+
+
+def test_what_is_written_piece_by_piece_is_looked_at_when_it_is_whole() -> None:
+    clock = FakeClock()
+    file = Stirred(clock, *(5.03 + number / 100 for number in range(8)))
+    with pytest.raises(DeadlinePassed):
+        wait_until(file.look, 10 * SECOND, clock, SECOND, stamp=file.stamp)
+    assert [at for at in file.seen if 5.02 <= at <= 5.4] == pytest.approx([5.1 + 2 * GLANCE.total_seconds()], abs=0.021)
 
 
 def test_what_becomes_new_during_a_look_is_looked_at_again_at_once() -> None:
@@ -118,7 +126,7 @@ def test_what_becomes_new_during_a_look_is_looked_at_again_at_once() -> None:
 
     with pytest.raises(DeadlinePassed):
         wait_until(slow_look, SECOND, clock, SECOND, stamp=file.stamp)
-    assert file.seen[:2] == pytest.approx([0.1, 0.2 + GLANCE.total_seconds()])
+    assert file.seen[:2] == pytest.approx([0.1, 0.2 + 2 * GLANCE.total_seconds()])
 
 
 def test_a_change_that_no_stamp_shows_is_seen_all_the_same() -> None:
