@@ -79,3 +79,9 @@ def m002_breakers(db: Database) -> None:
 @migrations()
 def m003_notices_that_reached_nobody(db: Database) -> None:
     db.table("untold").create({"untold_id": int, "at": str, "document": str}, pk="untold_id", strict=True)
+
+
+@migrations()
+def m004_readings_without_an_index(db: Database) -> None:
+    """Nobody asked for one worker's readings by it, and each sweep wrote a page a worker into it."""
+    db.execute("drop index if exists idx_readings_worker_id_at")

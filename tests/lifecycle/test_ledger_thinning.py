@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from lifecycle.collected import Collected, Command, WorkTree
+from lifecycle.history import _chapter
 from lifecycle.ledger import Ledger
 from lifecycle.reading import ContextReading
+from lifecycle.renewal import End, Phase, Renewal
+from tests.lifecycle.test_renewal import advanced_to
 
 NOW = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
@@ -80,6 +84,72 @@ def test_an_empty_ledger_is_thinned_too(ledger: Ledger) -> None:
 
 def test_thinning_looks_only_at_the_hour_that_became_old(tmp_path: Path) -> None:
     assert _steps(tmp_path / "long.db", past=25 * DAY) <= 2 * _steps(tmp_path / "short.db", past=3 * DAY)
+
+
+def test_of_a_renewal_that_ended_long_ago_the_texts_go_and_the_history_stays(ledger: Ledger) -> None:
+    long_ago, lately = NOW - 31 * DAY, NOW - 29 * DAY
+    renewals = [ended(ledger, f"r{number}", at) for number, at in enumerate((long_ago, long_ago, lately))]
+    waits = advanced_to(Phase.SAVED).model_copy(update={"renewal_id": "waits", "worker_id": "b", "opened_at": long_ago})
+    ledger.open(waits)
+    ended(ledger, "newest", NOW)
+    ledger.thin(NOW)
+    first, second, young = (ledger.renewal(renewal.renewal_id) for renewal in renewals)
+    for before, after in zip(renewals, (first, second), strict=False):
+        assert _chapter(after, None, is_latest=False) == _chapter(before, None, is_latest=False)
+        assert after.parsed is not None
+        assert before.parsed is not None
+        assert after.parsed.checkpoint == before.parsed.checkpoint, "a reboot goes on with it"
+        assert (after.saved, after.acknowledgement) == (before.saved, before.acknowledgement)
+        assert after.collected == Collected(at=NOW, git=WorkTree(root=Path("/repo"), snapshot="ref", commit="c"))
+        assert "a long text" not in after.model_dump_json()
+    assert young == renewals[2]
+    assert ledger.renewal("waits") == waits, "it may be taken up again"
+
+
+def test_renewals_are_thinned_a_few_hundred_at_a_time(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lifecycle.ledger_thinning.AT_ONCE", 2)
+    for number in range(5):
+        ended(ledger, f"r{number}", NOW - 31 * DAY)
+    ended(ledger, "newest", NOW)
+    left = []
+    for _ in range(3):
+        ledger.thin(NOW)
+        left.append(sum("a long text" in doc for (doc,) in ledger._rows("select doc from renewals")))
+    assert left == [4, 2, 1]
+
+
+def test_a_renewal_that_cannot_be_read_does_not_end_the_thinning(ledger: Ledger) -> None:
+    for name in ("broken", "whole"):
+        ended(ledger, name, NOW - 31 * DAY)
+    ended(ledger, "newest", NOW)
+    ledger._connection.execute("update renewals set doc = 'a long text' where renewal_id = 'broken'")
+    ledger.thin(NOW)
+    assert "a long text" not in ledger.renewal("whole").model_dump_json()
+    assert ledger._rows("select doc from renewals where renewal_id = 'broken'") == [("a long text",)]
+
+
+def ended(ledger: Ledger, renewal_id: str, at: datetime) -> Renewal:
+    proved = advanced_to(Phase.PROVED)
+    assert proved.parsed is not None
+    text = "a long text"
+    renewal = proved.model_copy(
+        update={
+            "renewal_id": renewal_id,
+            "opened_at": at,
+            "updated_at": at,
+            "why": "its context was full",
+            "given_text": text,
+            "reading": ContextReading(worker_id="builder", at=at, tokens=400_000, session_id="s1"),
+            "parsed": proved.parsed.model_copy(update={"answer": text, "draft_text": text, "supplement": text}),
+            "collected": Collected(
+                at=NOW,
+                git=WorkTree(root=Path("/repo"), snapshot="ref", commit="c", dirty=(text,)),
+                commands=(Command(command=text, at=at),),
+            ),
+        }
+    )
+    ledger.open(renewal)
+    return ledger.put(renewal.model_copy(update={"end": End.RENEWED}))
 
 
 def _steps(path: Path, *, past: timedelta) -> int:
