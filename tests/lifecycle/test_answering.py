@@ -50,6 +50,8 @@ def blocked(host: Host, stage: Stage, **manners: object) -> Block:
     stage.behave(**manners)
     outcome = renew(host)
     assert isinstance(outcome, Blocked), outcome
+    if outcome.renewal.released:
+        stage.wait_ready()  # it was told to carry on: while it says so, a handoff that is given for it is outdated
     return outcome.block
 
 

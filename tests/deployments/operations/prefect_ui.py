@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, sync_playwright
+import pytest
+from playwright.sync_api import Locator, Page, TimeoutError, expect, sync_playwright  # noqa: A004
 
 from lifecycle.waiting import SystemClock, wait_until
 
@@ -25,6 +26,10 @@ FLAGS = (
 
 PATIENCE = 60_000
 """Milliseconds that a page or a state may take on a busy machine."""
+
+
+SETTLES = 1_000
+"""Milliseconds after which a form that was drawn anew would show it."""
 
 
 @contextmanager
@@ -66,10 +71,12 @@ class PrefectUi:
 
         def listed() -> bool:
             self.page.goto(f"{self.url}/deployments")
-            self.page.wait_for_load_state("networkidle")
-            return link.is_visible()
+            with suppress(TimeoutError):
+                link.wait_for(timeout=PATIENCE / 6)
+                return True
+            return False
 
-        wait_until(listed, timedelta(milliseconds=2 * PATIENCE), SystemClock())
+        wait_until(listed, timedelta(milliseconds=3 * PATIENCE), SystemClock())
         link.click()
         self.page.wait_for_url("**/deployments/deployment/*")
         self.page.goto(f"{self.page.url.partition('?')[0]}/run")
@@ -79,6 +86,15 @@ class PrefectUi:
         """The text box below the parameter's name."""
         label = f"normalize-space(.)='{name}' or normalize-space(.)='{name} (Optional)'"
         return self.page.locator(f"xpath=//*[{label}]/following::textarea[1]").first
+
+    def fill(self, name: str, text: str) -> None:
+        """Fill the box, and see that it stays so: the form is drawn anew when its values have come."""
+        box = self.field(name)
+        box.fill(text)
+        self.page.wait_for_timeout(SETTLES)
+        if box.input_value() != text:
+            box.fill(text)
+        expect(box).to_have_value(text, timeout=PATIENCE)
 
     def submit(self) -> str:
         """Send the form and open its run; returns the run's id."""
@@ -92,8 +108,14 @@ class PrefectUi:
         self.page.goto(f"{self.url}/runs/flow-run/{run_id}")
 
     def await_state(self, name: str) -> None:
-        """The badge of the open run, which changes while one looks."""
-        self.page.get_by_text(name, exact=True).first.wait_for()
+        """The badge of the open run, which changes while one looks.
+
+        The run is a process that starts first and has a worker to wait for: on a busy machine that takes minutes.
+        """
+        try:
+            self.page.get_by_text(name, exact=True).first.wait_for(timeout=5 * PATIENCE)
+        except TimeoutError:
+            pytest.fail(f"the run did not become {name}; its page says:\n{self.page.inner_text('body')}")
 
     def tab(self, name: str) -> None:
         self.page.get_by_text(name, exact=True).first.click()

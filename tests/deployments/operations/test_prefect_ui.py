@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from lifecycle.ledger import Ledger
 from tests.agents.stage import Stage
-from tests.deployments.operations.prefect_ui import PrefectUi, browser
+from tests.deployments.operations.prefect_ui import PATIENCE, PrefectUi, browser
 from tests.deployments.served import Served
 
 pytestmark = [pytest.mark.operations, pytest.mark.timeout(900)]
@@ -79,15 +80,15 @@ def test_an_operator_renews_a_worker_and_answers_a_block_in_the_prefect_ui(serve
     ui.open_form("renew")
     for told in ("The worker, a managed one.", "End a busy turn too", "Why, for the record."):
         ui.page.get_by_text(told).first.wait_for()
-    ui.field("worker_id").fill("swarm9")
+    ui.fill("worker_id", "swarm9")
     ui.submit()
     ui.await_state("Refused")
     ui.page.get_by_text("worker swarm9 is unknown; managed workers: swarm1").first.wait_for()
 
     # The renew button.
     ui.open_form("renew")
-    ui.field("worker_id").fill("swarm1")
-    ui.field("why").fill("before the night shift")
+    ui.fill("worker_id", "swarm1")
+    ui.fill("why", "before the night shift")
     _picture(ui, "renew-form")
     ui.submit()
     ui.await_state("Renewed")
@@ -100,7 +101,7 @@ def test_an_operator_renews_a_worker_and_answers_a_block_in_the_prefect_ui(serve
     # A block, and the way from its run to its answer.
     served.stage.behave(handoff="old_id")
     ui.open_form("renew")
-    ui.field("worker_id").fill("swarm1")
+    ui.fill("worker_id", "swarm1")
     ui.submit()
     ui.await_state("Blocked")
     served.stage.behave(handoff="good")
@@ -111,8 +112,8 @@ def test_an_operator_renews_a_worker_and_answers_a_block_in_the_prefect_ui(serve
     form = ui.page.get_by_role("link", name="retry", exact=True).get_attribute("href")
     assert form is not None
     ui.page.goto(form)
-    ui.field("why").fill("it answered the renewal before")
-    assert ui.field("worker_id").input_value() == "swarm1"
+    ui.fill("why", "it answered the renewal before")
+    expect(ui.field("worker_id")).to_have_value("swarm1", timeout=PATIENCE)
     _picture(ui, "answer-form")
     ui.submit()
     ui.await_state("Renewed")
