@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -37,6 +38,9 @@ def _isolate() -> None:
         (_OURS / folder).mkdir(mode=0o700)
         os.environ[name] = str(_OURS / folder)
     os.environ |= {"DO_NOT_TRACK": "1", "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A background job of a shell ignores interrupts, and so would each command that a test starts and interrupts.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 _isolate()
@@ -77,7 +81,7 @@ def empty_stage() -> Iterator[Stage]:
 def stage(empty_stage: Stage) -> Stage:
     """The worker swarm1 with a scripted agent that shows its input line."""
     empty_stage.start()
-    empty_stage.wait_ready(10)
+    empty_stage.wait_ready()
     return empty_stage
 
 
