@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from lifecycle.collected import Collected, WorkTree
-from lifecycle.errors import LedgerError
 from lifecycle.ledger_file import LedgerFile
-from lifecycle.renewal import Renewal
-from lifecycle.value import SCHEMA
 
 WHOLE_FOR = timedelta(days=1)
 """Every reading is kept so long; of older ones the last of each hour."""
@@ -16,8 +12,20 @@ WHOLE_FOR = timedelta(days=1)
 KEPT_FOR = timedelta(days=30)
 """So long readings and events are kept at all, and renewals with every text that was sent and collected."""
 
-AT_ONCE = 500
+AT_ONCE = 1000
 """Renewals that one call thins at most: a ledger that never was must not keep other writers waiting."""
+
+OF_USE_WHILE_OPEN = (
+    "launch", "delivery", "request", "correction", "given_text", "orders", "claimed", "stopping", "stopped", "running",
+    "resume", "reminder", "parsed.answer", "parsed.draft_text", "parsed.banner", "parsed.identifiers",
+    "parsed.supplement", "collected.files", "collected.commands", "collected.todos", "collected.interrupted",
+    "collected.background", "collected.results", "collected.git.dirty", "collected.git.untracked",
+    "collected.git.not_stored",
+)  # fmt: skip
+"""Of a renewal what was typed, answered in full and collected; the archived handoff holds what crossed.
+
+Each has a default, so that what is left is read as a renewal.
+"""
 
 
 class Thinning(LedgerFile):
@@ -42,19 +50,18 @@ class Thinning(LedgerFile):
             self._thin_renewals(now)
 
     def _thin_renewals(self, now: datetime) -> None:
-        """One that is still open keeps everything for ever: it may be taken up again."""
+        """What happened stays: when and why, the figures, the checkpoints, and where the handoff is.
+
+        One that is still open keeps everything for ever: it may be taken up again.
+        """
         begin = self._thinned_to("renewals")
         end = min(self._first("renewals", "rowid", "opened_at", now - KEPT_FOR, behind=begin), begin + 1 + AT_ONCE)
-        ended = "select renewal_id, doc from renewals where rowid > ? and rowid < ? and end is not null"
-        for renewal_id, doc in self._rows(ended, (begin, end)):
-            try:
-                kept = thinned(self._recalled(Renewal, renewal_id, doc))
-            except LedgerError:
-                continue  # it stays as it is; who asks for it is told that it cannot be read
-            self._connection.execute(
-                "update renewals set schema = ?, doc = ? where renewal_id = ?",
-                (SCHEMA, kept.model_dump_json(exclude_defaults=True), renewal_id),
-            )
+        gone = ", ".join(f"'$.{path}'" for path in OF_USE_WHILE_OPEN)
+        self._connection.execute(
+            f"update renewals set doc = json_remove(doc, {gone}) "  # noqa: S608
+            "where rowid > ? and rowid < ? and end is not null and json_valid(doc)",
+            (begin, end),
+        )
         self._has_thinned("renewals", to=end - 1)
 
     def _thinned_to(self, table: str) -> int:
@@ -75,31 +82,3 @@ class Thinning(LedgerFile):
         newest = f"select coalesce(max({number}), 1) from {table}"  # noqa: S608
         rows = self._rows(first, [behind, since.isoformat()]) or self._rows(newest)
         return int(rows[0][0])
-
-
-_OF_USE_WHILE_OPEN = (
-    "launch", "delivery", "request", "correction", "given_text", "orders", "claimed", "stopping", "stopped", "running",
-    "resume", "reminder",
-)  # fmt: skip
-
-
-def thinned(renewal: Renewal) -> Renewal:
-    """What stays of an ended renewal: when and why it was, its figures, the checkpoints, and where its handoff is.
-
-    What was typed, answered in full and collected goes: the archived handoff holds what crossed. Pure.
-    """
-    dropped = {name: Renewal.model_fields[name].default for name in _OF_USE_WHILE_OPEN}
-    parsed, collected = renewal.parsed, renewal.collected
-    said = {"answer": "", "draft_text": None, "banner": "", "identifiers": (), "supplement": ""}
-    return renewal.model_copy(
-        update={
-            **dropped,
-            "parsed": parsed and parsed.model_copy(update=said),
-            # The snapshot of its work tree can be gone back to.
-            "collected": collected and Collected(at=collected.at, git=collected.git and _bare(collected.git)),
-        }
-    )
-
-
-def _bare(tree: WorkTree) -> WorkTree:
-    return tree.model_copy(update={"dirty": (), "untracked": (), "left_out": 0, "not_stored": ()})

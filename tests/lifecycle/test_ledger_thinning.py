@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from lifecycle.collected import Collected, Command, WorkTree
 from lifecycle.history import _chapter
 from lifecycle.ledger import Ledger
+from lifecycle.ledger_thinning import OF_USE_WHILE_OPEN
 from lifecycle.reading import ContextReading
 from lifecycle.renewal import End, Phase, Renewal
+from lifecycle.value import Value
 from tests.lifecycle.test_renewal import advanced_to
 
 NOW = datetime(2026, 5, 4, 12, 30, tzinfo=UTC)
@@ -104,6 +107,15 @@ def test_of_a_renewal_that_ended_long_ago_the_texts_go_and_the_history_stays(led
         assert "a long text" not in after.model_dump_json()
     assert young == renewals[2]
     assert ledger.renewal("waits") == waits, "it may be taken up again"
+
+
+@pytest.mark.parametrize("path", OF_USE_WHILE_OPEN)
+def test_what_goes_of_a_renewal_is_a_field_that_need_not_be_there(path: str) -> None:
+    kind: type[Value] = Renewal
+    for name in path.split("."):
+        field = kind.model_fields[name]
+        kind = next((one for one in get_args(field.annotation) if isinstance(one, type)), Value)
+    assert not field.is_required()
 
 
 def test_renewals_are_thinned_a_few_hundred_at_a_time(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
