@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.folders import clear_abandoned, give_up, own_folder
 
@@ -51,6 +52,11 @@ from deployments.demo.scripted_model import ScriptedModel  # noqa: E402
 from tests.agents.ground import clear_abandoned_grounds  # noqa: E402
 from tests.agents.hermes_stage import HermesStage  # noqa: E402
 from tests.agents.stage import Stage  # noqa: E402
+
+# The same examples in each run, and no example fails because the machine had something else to do for 200 ms.
+# `--hypothesis-profile default` looks for new ones.
+settings.register_profile("repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("repeatable")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

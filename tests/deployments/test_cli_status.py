@@ -211,7 +211,7 @@ def on_a_terminal(operator: Operator, *arguments: str, columns: int) -> str:
                 shown += chunk
         except OSError:
             pass  # a terminal whose last program ended
-        assert process.wait(timeout=30) == 0
+        assert process.wait(timeout=120) == 0
     return shown.decode().replace("\r\n", "\n")
 
 

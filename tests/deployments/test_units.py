@@ -93,7 +93,7 @@ def test_tmux_stays_without_a_session_as_its_unit_runs_it(afresh: Operator) -> N
         stdout=subprocess.DEVNULL,
     )
     try:
-        wait_until(Path(socket).exists, timedelta(seconds=20), SystemClock())
+        wait_until(Path(socket).exists, timedelta(seconds=60), SystemClock())
         afresh.stage.start()
         afresh.stage.wait_ready()
         afresh.stage.stop()
@@ -101,7 +101,7 @@ def test_tmux_stays_without_a_session_as_its_unit_runs_it(afresh: Operator) -> N
         assert server.poll() is None
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(60)
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")

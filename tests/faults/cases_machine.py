@@ -131,7 +131,7 @@ def _other_writers(play: Play) -> None:
         renew_and_recover(play)
     finally:
         flag.unlink()
-        writer.wait(timeout=10)
+        writer.wait(timeout=60)
     play.demand(json.loads(path.read_text()).get("theirs") == "kept", "a key of others is lost")
 
 

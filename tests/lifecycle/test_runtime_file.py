@@ -132,7 +132,7 @@ def test_of_eight_processes_that_write_at_once_none_loses_an_update(path: Path) 
             assert writer.stdin
             writer.stdin.write(b"\n")
             writer.stdin.flush()
-        assert [writer.wait(120) for writer in writers] == [0] * WRITERS
+        assert [writer.wait(240) for writer in writers] == [0] * WRITERS
     finally:
         for writer in writers:
             writer.kill()
