@@ -20,11 +20,11 @@ class Script(Value):
     """The knobs of the server. *first_handoff* and *first_resume* hold for the first such prompt of a renewal only.
 
     *say* is a queue: each ordinary turn takes one text as its answer. *delay* and *handoff_delay* are seconds
-    before an answer begins. *fault* is an HTTP status that every call with tools gets, with *fault_words*
-    and, for 429, a Retry-After of *retry_after* seconds. *weight* multiplies the
-    tokens of the conversation, not those of the system prompt and the tools, so that a context fills soon and
-    a fresh session still starts low. *next_action*, where it is given, is the one that every handoff and checkpoint
-    states. *ledger* is the file, below the agent's folder, that mission turns append to.
+    before an answer begins, *pace* the tokens of it that are written in a second, all at once without one. *fault* is
+    an HTTP status that every call with tools gets, with *fault_words* and, for 429, a Retry-After of *retry_after*
+    seconds. *weight* multiplies the tokens of the conversation, not those of the system prompt and the tools, so that
+    a context fills soon and a fresh session still starts low. *next_action*, where it is given, is the one that every
+    handoff and checkpoint states. *ledger* is the file, below the agent's folder, that mission turns append to.
     """
 
     handoff: HandoffManner = "good"
@@ -34,6 +34,7 @@ class Script(Value):
     say: tuple[str, ...] = ()
     delay: float = Field(0.0, ge=0)
     handoff_delay: float = Field(0.0, ge=0)
+    pace: float | None = Field(None, gt=0)
     fault: Literal[401, 429, 500, 503] | None = None
     fault_words: str = ""
     retry_after: float = Field(1.0, gt=0)

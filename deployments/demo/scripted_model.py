@@ -171,6 +171,10 @@ class _Exchange(BaseHTTPRequestHandler):
             self._refuse(decided.fault, self.server.model.script.fault_words or words)
             return
         reply = completion(self.server.model.script.model, prompt, decided)
+        pace = self.server.model.script.pace
+        if pace is not None and self.server.model.closing.wait(reply["usage"]["completion_tokens"] / pace):
+            self.close_connection = True
+            return
         try:
             if body.get("stream"):
                 self._stream(reply)

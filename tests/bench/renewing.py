@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sqlite3
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -19,33 +22,40 @@ from prefect.testing.utilities import prefect_test_harness
 
 from deployments.demo.script import Script
 from deployments.demo.scripted_model import ScriptedModel
+from lifecycle.agents.hermes.agent import HermesAgent
 from lifecycle.delivery import deliver
 from lifecycle.host import Host
 from lifecycle.renewal import Phase, Renewal
 from lifecycle.settings import load_settings
-from lifecycle.waiting import SystemClock, wait_until
+from lifecycle.waiting import UNCHANGED, wait_until
 from tests.agents.hermes_stage import HermesStage
+from tests.bench.acts import Acts
 from tests.bench.measure import Figure
 from tests.flows.conftest import Scene
 
 MISSION = "Mission: keep the seed ledger of this folder, ledger.txt, one line an entry, in order. Begin with entry 1."
 TASKS = 8
-AGENTS = (Phase.PARSED, Phase.STOPPED, Phase.RESPAWNED, Phase.PROVED)
-"""Phases that end when the agent has answered, has exited, shows its input line, and has answered again."""
+PACE = 80.0
+"""Tokens a second that a large model writes."""
 
 PATIENT = {"delivery": 15, "handoff_answer": 60, "idle_before_stop": 30, "exit": 15, "term": 5, "ready": 90,
            "resume_answer": 60}  # fmt: skip
 
 
-class CountedSleeps(SystemClock):
-    """Counts how often a wait looks again."""
+class Looks:
+    """Counts how often a wait looks into the agent's database."""
 
-    def __init__(self) -> None:
-        self.sleeps = 0
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.taken = 0
+        for name in ("find_sent", "find_reply"):
+            patch.setattr(HermesAgent, name, self._counted(getattr(HermesAgent, name)))
 
-    def sleep(self, span: timedelta) -> None:
-        self.sleeps += 1
-        super().sleep(span)
+    def _counted(self, look: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            self.taken += 1
+            return look(*args, **kwargs)
+
+        return counted
 
 
 def with_hermes(_: Path, *, runs: int = 5) -> Iterator[Figure]:
@@ -62,9 +72,12 @@ def with_hermes(_: Path, *, runs: int = 5) -> Iterator[Figure]:
             scene.configure(policy={"cooldown": 0})
             stage.answer_to(stage.say(MISSION))
             stage.wait_ready(30)
-            spans = [_renewed(scene) for _ in range(runs)]
-            yield _overhead(spans)
-            yield from _seen(scene, runs * 2)
+            acts = Acts(patch)
+            yield _overhead("which answers at once", [_renewed(scene, acts) for _ in range(runs)])
+            model.change(pace=PACE)
+            yield _overhead(f"which writes {PACE:.0f} tokens a second", [_renewed(scene, acts) for _ in range(runs)])
+            model.change(pace=None)
+            yield from _seen(scene, Looks(patch), runs * 2)
         finally:
             stage.ground.clear()
 
@@ -73,20 +86,26 @@ def _hermes() -> Path:
     return Path(os.environ.get("AFRESH_TEST_HERMES") or Path(__file__).parents[2] / ".agent" / "bin" / "hermes")
 
 
-def _overhead(spans: list[dict[str, float]]) -> Figure:
+def _overhead(model: str, spans: list[dict[str, float]]) -> Figure:
     middle = {name: statistics.median(one[name] for one in spans) for name in spans[0]}
     return Figure(
-        name="renewal of a real Hermes Agent, besides its exit, start and answers",
+        name=f"renewal of a real Hermes Agent with a model {model}, besides its exit, start and answers",
         value=statistics.median(one["own"] / one["total"] for one in spans) * 100, unit="% of the whole", target=15,
         better="less", detail={f"{name}, s": took for name, took in middle.items()},
     )  # fmt: skip
 
 
-def _renewed(scene: Scene) -> dict[str, float]:
-    """Seconds of each phase of one renewal; `total` is the run's, `own` is that without what the agent takes."""
+def _renewed(scene: Scene, acts: Acts) -> dict[str, float]:
+    """Seconds of each phase of one renewal, and of the agent's acts; `own` is the whole without those.
+
+    What the agent's turns take behind their answers, and what it takes to write a row of what was entered, is in
+    `own`.
+    """
     scene.stage.fill(70_000)
+    worked = time.process_time()
     # By hand, for a sweep calls a human after four within an hour.
     assert scene.renew().name == "Renewed"
+    worked = time.process_time() - worked
     scene.stage.wait_ready(30)
     renewal = scene.renewal
     total = scene.stage.wait(lambda: _total(renewal), 30, "the end of the eight tasks")
@@ -95,7 +114,39 @@ def _renewed(scene: Scene) -> dict[str, float]:
         later.value: (times[later] - times[earlier]).total_seconds()
         for earlier, later in zip(list(Phase), list(Phase)[1:], strict=False)
     }
-    return {**spans, "total": total, "own": total - sum(spans[phase] for phase in AGENTS)}
+    agents = _agents(scene, acts, renewal)
+    own = total - sum(agents.values())
+    tails = _tails(scene, acts, renewal)
+    return {**spans, "total": total, **agents, "own": own, "turns' ends within own": tails, "processor time": worked}
+
+
+def _agents(scene: Scene, acts: Acts, renewal: Renewal) -> dict[str, float]:
+    """Seconds of what only the agent can do."""
+    assert renewal.request is not None
+    assert renewal.resume is not None
+    handoff, resumed = _answered(scene, renewal)
+    return {
+        "agent's exit": acts.exit(renewal),
+        "agent's start": acts.start(renewal),
+        "agent's handoff": acts.answer(renewal.request.row.at, handoff),
+        "agent's resume": acts.answer(renewal.resume.row.at, resumed),
+    }
+
+
+def _tails(scene: Scene, acts: Acts, renewal: Renewal) -> float:
+    handoff, resumed = _answered(scene, renewal)
+    stopping = renewal.phase_times[Phase.STOPPING].timestamp()
+    return acts.turn_end(handoff, stopping) + acts.turn_end(resumed, acts.next_enter(resumed))
+
+
+def _answered(scene: Scene, renewal: Renewal) -> tuple[float, float]:
+    """The times of the rows with the two answers."""
+    assert renewal.parsed is not None
+    assert renewal.acknowledgement is not None
+    rows = renewal.parsed.reply_row, renewal.acknowledgement.reply_row
+    with closing(sqlite3.connect(f"file:{scene.stage.profile / 'state.db'}?mode=ro", uri=True)) as state:
+        found = dict(state.execute("SELECT id, timestamp FROM messages WHERE id IN (?, ?)", rows).fetchall())
+    return found[rows[0]], found[rows[1]]
 
 
 def _total(renewal: Renewal) -> float | None:
@@ -113,11 +164,10 @@ def _total(renewal: Renewal) -> float | None:
     return asyncio.run(span())
 
 
-def _seen(scene: Scene, turns: int) -> Iterator[Figure]:
+def _seen(scene: Scene, looks: Looks, turns: int) -> Iterator[Figure]:
     """Between the time of a row in state.db and the moment at which a wait of Afresh has it."""
-    clock = CountedSleeps()
     rows, answers, waited = [], [], 0.0
-    with Host.opened(load_settings(), clock=clock) as host:
+    with Host.opened(load_settings()) as host:
         worker = host.worker(scene.worker_id)
         agent = host.agent(worker)
         for number in range(turns):
@@ -125,7 +175,8 @@ def _seen(scene: Scene, turns: int) -> Iterator[Figure]:
             began = time.monotonic()
             row = deliver(host, worker, text, kind="bench")
             rows.append(_since(row.at))
-            reply = wait_until(partial(agent.find_reply, worker, row, text), timedelta(seconds=60), clock)
+            look, stamp = partial(agent.find_reply, worker, row, text), partial(agent.stamp, worker)
+            reply = wait_until(look, timedelta(seconds=60), host.clock, UNCHANGED, stamp=stamp)
             answers.append(_since(reply.at))
             waited += time.monotonic() - began
             scene.stage.wait_ready(30)
@@ -134,7 +185,7 @@ def _seen(scene: Scene, turns: int) -> Iterator[Figure]:
             name=f"{name} seen after its row's time, the slowest of {turns}", value=max(found), unit="s", target=0.5,
             better="less", detail={"median, s": statistics.median(found)},
         )  # fmt: skip
-    yield Figure(name="looks while waiting", value=clock.sleeps / waited, unit="a second", target=5, better="less")
+    yield Figure(name="looks while waiting", value=looks.taken / waited, unit="a second", target=5, better="less")
 
 
 def _since(at: datetime) -> float:
