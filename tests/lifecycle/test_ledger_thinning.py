@@ -91,9 +91,9 @@ def test_thinning_looks_only_at_the_hour_that_became_old(tmp_path: Path) -> None
 
 def test_of_a_renewal_that_ended_long_ago_the_texts_go_and_the_history_stays(ledger: Ledger) -> None:
     long_ago, lately = NOW - 31 * DAY, NOW - 29 * DAY
-    renewals = [ended(ledger, f"r{number}", at) for number, at in enumerate((long_ago, long_ago, lately))]
     waits = advanced_to(Phase.SAVED).model_copy(update={"renewal_id": "waits", "worker_id": "b", "opened_at": long_ago})
     ledger.open(waits)
+    renewals = [ended(ledger, f"r{number}", at) for number, at in enumerate((long_ago, long_ago, lately))]
     ended(ledger, "newest", NOW)
     ledger.thin(NOW)
     first, second, young = (ledger.renewal(renewal.renewal_id) for renewal in renewals)
