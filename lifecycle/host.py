@@ -212,8 +212,11 @@ class Host:
         """Measure the worker's context. *known* is its last good reading, which saves reading what is unchanged."""
         since = process.started_at if process else None
         agent = self.agent(worker)
-        reading = agent.read_context(worker, since=since, now=self.now(), overhead=overhead, known=known)
-        asked = self.ledger.record(worker.worker_id).compression if reading.compactions else None
+        return self.with_asked(agent.read_context(worker, since=since, now=self.now(), overhead=overhead, known=known))
+
+    def with_asked(self, reading: ContextReading) -> ContextReading:
+        """With the compactions that Afresh asked for."""
+        asked = self.ledger.record(reading.worker_id).compression if reading.compactions else None
         if asked is None:
             return reading
         return reading.model_copy(update={"asked_compactions": asked.happened_by(reading)})

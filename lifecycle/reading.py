@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 
 from lifecycle.billed import Billed
 from lifecycle.policy import Limits, Policy
@@ -115,3 +116,18 @@ class ContextReading(Value):
         """Over the hard limit by tokens, and not only by its count of compactions."""
         figure = self.pressure(policy)
         return figure is not None and figure >= self.limits(policy).hard
+
+
+class Asked(Value):
+    """A context to be read.
+
+    *since* is the start of the agent's process, None where none is known: a session not seen since then is not the
+    current one. *overhead* is what was learned of calls of this profile, *known* its last good reading, of this or of
+    another process.
+    """
+
+    profile: Path
+    worker_id: str
+    since: datetime | None = None
+    overhead: int | None = None
+    known: ContextReading | None = None

@@ -10,6 +10,7 @@ from typing import Literal
 from lifecycle.advice import recommended_action
 from lifecycle.billed import Billed
 from lifecycle.breaker import Breaker
+from lifecycle.contexts import contexts_of
 from lifecycle.decision import Action, Decision
 from lifecycle.errors import LedgerError, LifecycleError
 from lifecycle.host import Host
@@ -100,8 +101,17 @@ def status_of(host: Host, worker: Worker, record: WorkerRecord | None = None) ->
 def statuses(host: Host, workers: tuple[Worker, ...]) -> list[WorkerStatus]:
     """A row each. A worker of which nothing can be said has one with the `error`, and no other worker pays for it."""
     records, panes, breakers = known_records(host, workers), panes_of(host, workers), host.ledger.breakers(host.now())
+    readings = contexts_of(host, workers, records, panes)
     return [
-        _row(host, worker, records.get(worker.worker_id), panes.get(worker.worker_id), breakers) for worker in workers
+        _row(
+            host,
+            worker,
+            records.get(worker.worker_id),
+            panes.get(worker.worker_id),
+            readings.get(worker.worker_id),
+            breakers,
+        )
+        for worker in workers
     ]
 
 
@@ -110,10 +120,11 @@ def _row(
     worker: Worker,
     record: WorkerRecord | None,
     seen: tuple[PaneLook, Process | None] | None,
+    reading: ContextReading | None,
     breakers: Sequence[Breaker],
 ) -> WorkerStatus:
     try:
-        return described(host, examine(host, worker, record=record, seen=seen, breakers=breakers))
+        return described(host, examine(host, worker, record=record, seen=seen, reading=reading, breakers=breakers))
     except LifecycleError as error:
         return described(host, _unexamined(host, worker, record, error.detail))
 

@@ -10,6 +10,7 @@ from functools import partial
 from lifecycle.advice import accepts_work
 from lifecycle.breaker import Breaker
 from lifecycle.compression import judged
+from lifecycle.contexts import contexts_of
 from lifecycle.decision import Action, Decision, decide
 from lifecycle.errors import ContextUnreadable, LaunchUnknown, LedgerError, LifecycleError, TerminalError
 from lifecycle.host import Host
@@ -86,17 +87,18 @@ def examine(
     by_hand: bool = False,
     record: WorkerRecord | None = None,
     seen: tuple[PaneLook, Process | None] | None = None,
+    reading: ContextReading | None = None,
     breakers: Sequence[Breaker] | None = None,
 ) -> Finding:
     """Look at one worker. Nothing is typed or written; what cannot be read is unknown, with the reason.
 
-    *record*, *seen* and *breakers* are what a look at many workers has read already: its memory, its pane with the
-    agent, and the breakers that are open.
+    *record*, *seen*, *reading* and *breakers* are what a look at many workers has read already: its memory, its pane
+    with the agent, its context, and the breakers that are open.
     """
     now = host.now()
     pane, process = seen or _pane(host, worker)
     record = record or host.ledger.record(worker.worker_id)
-    reading = host.read(worker, process, overhead=record.overhead, known=record.last_good)
+    reading = reading or host.read(worker, process, overhead=record.overhead, known=record.last_good)
     worker = worker.model_copy(update={"policy": host.settings.policy_of(worker.worker_id, reading.model)})
     turn = _turn(host, worker, process, record.last_turn) if pane.state is not PaneState.ABSENT else None
     boot = host.boot_id()
@@ -181,11 +183,12 @@ def _examine_all(host: Host, workers: list[Worker]) -> Survey:
     findings, unexamined = [], []
     records = known_records(host, workers)
     panes, breakers = panes_of(host, workers), host.ledger.breakers(host.now())
+    readings = contexts_of(host, workers, records, panes)
     for worker in workers:
         worker_id = worker.worker_id
-        record, seen = records.get(worker_id), panes.get(worker_id)
+        record, seen, reading = records.get(worker_id), panes.get(worker_id), readings.get(worker_id)
         try:
-            findings.append(examine(host, worker, record=record, seen=seen, breakers=breakers))
+            findings.append(examine(host, worker, record=record, seen=seen, reading=reading, breakers=breakers))
         except LifecycleError as error:
             if worker.managed:
                 unexamined.append(Unexamined(worker_id=worker.worker_id, detail=error.detail))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
@@ -11,7 +11,7 @@ from lifecycle.conversation import Conversation
 from lifecycle.launch import LaunchSpec
 from lifecycle.past import PastMessage, PastSession
 from lifecycle.processes import Process, ProcessId
-from lifecycle.reading import ContextReading
+from lifecycle.reading import Asked, ContextReading
 from lifecycle.remark import Remark
 from lifecycle.screen import Face, PaneLook, Screen
 from lifecycle.trail import LargeRule, Trail
@@ -47,6 +47,10 @@ class Agent(Protocol):
         *overhead* is what `overhead` learned; it makes a counted reading better. *known* is an earlier reading, of
         this or another process: what has not changed since need not be read or counted again.
         """
+        ...
+
+    def read_contexts(self, asked: Iterable[Asked], *, now: datetime) -> Iterator[ContextReading]:
+        """As `read_context`, of many and in their order: what can be done at the same time is."""
         ...
 
     def overhead(self, worker: Worker, *, since: datetime | None) -> int | None:

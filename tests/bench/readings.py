@@ -17,7 +17,7 @@ from pathlib import Path
 
 from lifecycle.agents.hermes.reading import ContextReader
 from lifecycle.agents.hermes.unchanged import FILES
-from lifecycle.reading import ContextReading, Source
+from lifecycle.reading import Asked, ContextReading, Source
 from lifecycle.tokens import counter
 from tests.bench.fleet import NOW, live_texts, make_fleet, make_session
 from tests.bench.measure import Figure, seconds, timed
@@ -139,7 +139,10 @@ def _children_used() -> float:
 
 
 def read_all(reader: ContextReader, fleet: list[Path]) -> list[ContextReading]:
-    return [read(reader, profile) for profile in fleet]
+    asked = [Asked(profile=profile, worker_id=profile.name) for profile in fleet]
+    readings = list(reader.read_each(asked, NOW))
+    assert not [reading.error for reading in readings if reading.error]
+    return readings
 
 
 def growth(root: Path) -> Iterator[Figure]:

@@ -54,6 +54,21 @@ def test_the_patterns_and_ranks_are_openais(encoding: str, monkeypatch: pytest.M
     assert hashlib.sha256(gzip.decompress(packed)).hexdigest() == asked["hash"]
 
 
+@given(
+    texts=st.lists(st.text() | st.sampled_from([*TEXTS.values(), " ", "\n", "\ud800", tokens._BETWEEN]), max_size=12)
+)
+@settings(deadline=None)
+def test_many_texts_count_what_each_of_them_counts(texts: list[str]) -> None:
+    count = counter()
+    assert tokens.total_counter()(texts) == sum(count(text.replace(tokens._BETWEEN, "")) for text in texts)
+
+
+def test_many_large_texts_count_what_each_of_them_counts() -> None:
+    texts = [PROSE * 3_000, "", CODE, *[JSON] * 40]
+    count = counter()
+    assert tokens.total_counter()(texts) == sum(map(count, texts))
+
+
 @pytest.mark.parametrize("text", [PROSE * 4_000, CODE * 60, (JSON + PROSE) * 20], ids=["prose", "code", "mixed"])
 def test_a_text_counted_in_pieces_has_the_same_count(encoding: str, text: str) -> None:
     assert len(text) > 2 * LARGEST_PIECE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from lifecycle.conversation import Conversation
 from lifecycle.launch import LaunchSpec
 from lifecycle.past import PastMessage, PastSession
 from lifecycle.processes import Process, ProcessId
-from lifecycle.reading import ContextReading
+from lifecycle.reading import Asked, ContextReading
 from lifecycle.remark import Remark
 from lifecycle.screen import Face, PaneLook, Screen
 from lifecycle.trail import LargeRule, Trail
@@ -66,6 +66,9 @@ class HermesAgent:
         known: ContextReading | None = None,
     ) -> ContextReading:
         return self._reader.read(worker.profile, worker.worker_id, since=since, now=now, overhead=overhead, known=known)
+
+    def read_contexts(self, asked: Iterable[Asked], *, now: datetime) -> Iterator[ContextReading]:
+        return self._reader.read_each(asked, now)
 
     def overhead(self, worker: Worker, *, since: datetime | None) -> int | None:
         return self._reader.overhead(worker.profile, worker.worker_id, since=since)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from lifecycle.agents.hermes.database import State
 from lifecycle.agents.hermes.figures import Extent
 from lifecycle.agents.hermes.message import IMAGE_TOKENS, JSON_PREFIX, is_image, live_condition, parts
 from lifecycle.reading import CountedRows
-from lifecycle.tokens import TokenCounter
+from lifecycle.tokens import TotalCounter
 from lifecycle.value import Value
 
 PER_MESSAGE = 4
@@ -32,8 +33,16 @@ class Weight:
     texts: tuple[str, ...]
     images: int = 0
 
-    def tokens(self, count: TokenCounter) -> int:
-        return sum(count(text) for text in self.texts) + self.images * IMAGE_TOKENS + PER_MESSAGE
+    @property
+    def fixed(self) -> int:
+        """Tokens that need no counting."""
+        return self.images * IMAGE_TOKENS + PER_MESSAGE
+
+
+def tokens_of(weights: Iterable[Weight], count: TotalCounter) -> int:
+    weights = tuple(weights)
+    texts = (text for weight in weights for text in weight.texts)
+    return (count(texts) if weights else 0) + sum(weight.fixed for weight in weights)
 
 
 def read_weights(state: State, session_id: str, condition: str = "1", *parameters: float) -> list[Weight]:
@@ -127,11 +136,11 @@ class Tally:
             weights=tuple(weights),
         )
 
-    def count(self, batch: Batch, counter: TokenCounter) -> int:
+    def count(self, batch: Batch, counter: TotalCounter) -> int:
         """Tokens of all live rows and the system prompt, without what the database does not hold."""
-        rows = batch.counted + sum(weight.tokens(counter) for weight in batch.weights)
+        rows = batch.counted + tokens_of(batch.weights, counter)
         self._counted[batch.path, batch.session_id] = (batch.through, rows)
-        return rows + counter(batch.prompt)
+        return rows + counter([batch.prompt])
 
     def counted(self, batch: Batch) -> CountedRows | None:
         """How far the count of this session went."""

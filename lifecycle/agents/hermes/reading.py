@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from lifecycle.agents.hermes.configuration import ModelSetup, read_setup
-from lifecycle.agents.hermes.counting import DEFAULT_OVERHEAD, Tally, read_weights
+from lifecycle.agents.hermes.counting import DEFAULT_OVERHEAD, Tally, read_weights, tokens_of
 from lifecycle.agents.hermes.database import open_state
 from lifecycle.agents.hermes.figures import FigureBook
 from lifecycle.agents.hermes.look import Look, look_at
 from lifecycle.agents.hermes.session import current_session
-from lifecycle.agents.hermes.unchanged import Unchanged
+from lifecycle.agents.hermes.unchanged import Question, Unchanged
 from lifecycle.errors import ContextUnreadable
-from lifecycle.reading import ContextReading, Source
+from lifecycle.reading import Asked, ContextReading, Source
 from lifecycle.redaction import redact
-from lifecycle.tokens import EncodingUnavailable, TokenCounter, byte_bound, counter
+from lifecycle.tokens import EncodingUnavailable, TokenCounter, TotalCounter, byte_bound, total_counter
+
+AHEAD = 8
+"""So many contexts may wait to be counted while others are read; each holds its rows, some 2 MB at most."""
+
+
+@dataclass(frozen=True)
+class _Uncounted:
+    """What was read of a context whose tokens are still to be counted."""
+
+    asked: Asked
+    question: Question[ContextReading]
+    look: Look
+    setup: ModelSetup
 
 
 class ContextReader:
@@ -41,46 +58,65 @@ class ContextReader:
         overhead: int | None = None,
         known: ContextReading | None = None,
     ) -> ContextReading:
-        """Measure the context. Never raises for what it finds: what cannot be read is `unknown`, with the reason.
+        """Measure the context. Never raises for what it finds: what cannot be read is `unknown`, with the reason."""
+        found = self._looked(
+            Asked(profile=profile, worker_id=worker_id, since=since, overhead=overhead, known=known), now
+        )
+        return found if isinstance(found, ContextReading) else self._counted(found, now)
 
-        *since* is the start of the agent's process: a session not seen since then is not current.
-        *overhead* is what `overhead` learned of this profile; it makes `counted` better, `api_log` needs none.
+    def read_each(self, asked: Iterable[Asked], now: datetime) -> Iterator[ContextReading]:
+        """As `read`, in the order in which they are asked. What must be counted is counted while others are read.
+
+        One thread counts and none reads: SQLite lets go of the interpreter at each row, so that two readers in one
+        process take longer than one.
         """
-        mark, reading = self._unchanged.found(
+        with ThreadPoolExecutor(1, thread_name_prefix="counting") as pool:
+            waiting: deque[ContextReading | Future[ContextReading]] = deque()
+            for one in asked:
+                found = self._looked(one, now)
+                waiting.append(found if isinstance(found, ContextReading) else pool.submit(self._counted, found, now))
+                while waiting and (_is_done(waiting[0]) or _uncounted(waiting) > AHEAD):
+                    yield _result(waiting.popleft())
+            yield from map(_result, waiting)
+
+    def _looked(self, asked: Asked, now: datetime) -> ContextReading | _Uncounted:
+        """The reading, where nothing is to be counted for it."""
+        known, profile = asked.known, asked.profile
+        question = self._unchanged.question(
             profile,
-            (worker_id, since, overhead),
-            lambda: self._read(profile, worker_id, since=since, now=now, overhead=overhead, known=known),
-            lasts=lambda reading: reading.error is None,
+            (asked.worker_id, asked.since, asked.overhead),
             known=(known.mark, known) if known is not None and known.mark else None,
         )
-        return reading.model_copy(update={"at": now, "mark": mark, "asked_compactions": 0})
-
-    def _read(
-        self,
-        profile: Path,
-        worker_id: str,
-        *,
-        since: datetime | None,
-        now: datetime,
-        overhead: int | None,
-        known: ContextReading | None,
-    ) -> ContextReading:
+        if question.found is not None:
+            return question.found.model_copy(update={"at": now, "mark": question.mark, "asked_compactions": 0})
         if known is not None and known.counted is not None and known.session_id is not None:
             self._tally.go_on_from(profile, known.session_id, known.counted)
         try:
-            look = self._look(profile, worker_id, since)
+            look = self._look(profile, asked.worker_id, asked.since)
         except ContextUnreadable as error:
-            return ContextReading(worker_id=worker_id, at=now, error=error.detail)
+            self._unchanged.keep(question, ContextReading(worker_id=asked.worker_id, at=now), lasts=False)
+            return ContextReading(worker_id=asked.worker_id, at=now, error=error.detail)
         setup = read_setup(profile)
         if look is None:
             usable = setup.usable(window=None, max_tokens=None)
             point = setup.compaction_point(usable, window=None, logged=None)
-            return ContextReading(worker_id=worker_id, at=now, model=setup.model, window=usable, compaction_point=point)
-        tokens, source = self._measure(look, DEFAULT_OVERHEAD if overhead is None else overhead)
-        reading = _reading(look, setup, worker_id=worker_id, now=now, tokens=tokens, source=source)
+            reading = ContextReading(
+                worker_id=asked.worker_id, at=now, model=setup.model, window=usable, compaction_point=point
+            )
+            return self._kept(question, reading)
+        found = _Uncounted(asked, question, look, setup)
+        return self._counted(found, now) if look.call is not None and not look.newer else found
+
+    def _counted(self, found: _Uncounted, now: datetime) -> ContextReading:
+        asked, look = found.asked, found.look
+        tokens, source = self._measure(look, DEFAULT_OVERHEAD if asked.overhead is None else asked.overhead)
+        reading = _reading(look, found.setup, worker_id=asked.worker_id, now=now, tokens=tokens, source=source)
         # A bound is no count to go on from.
         counted = self._tally.counted(look.batch) if look.batch is not None and source is Source.COUNTED else None
-        return reading.model_copy(update={"counted": counted})
+        return self._kept(found.question, reading.model_copy(update={"counted": counted}))
+
+    def _kept(self, question: Question[ContextReading], reading: ContextReading) -> ContextReading:
+        return reading.model_copy(update={"mark": self._unchanged.keep(question, reading, lasts=True)})
 
     def overhead(self, profile: Path, worker_id: str, *, since: datetime | None) -> int | None:
         """What a call carries besides rows and system prompt, chiefly tool schemas, by the last exact reading.
@@ -102,7 +138,7 @@ class ContextReader:
                 return None
             batch = self._tally.batch(state, session.session_id, look.extent)
             newer = read_weights(state, session.session_id, "messages.timestamp > ?", call.at)
-        in_prompt = self._tally.count(batch, count) - sum(weight.tokens(count) for weight in newer)
+        in_prompt = self._tally.count(batch, count) - tokens_of(newer, count)
         return max(0, call.prompt - in_prompt)
 
     def _look(self, profile: Path, worker_id: str, since: datetime | None) -> Look | None:
@@ -117,20 +153,36 @@ class ContextReader:
 
     def _measure(self, look: Look, overhead: int) -> tuple[int, Source]:
         if look.call is not None:
-            newer = sum(weight.tokens(self._counter[0]) for weight in look.newer) if look.newer else 0
+            newer = tokens_of(look.newer, self._counter[0]) if look.newer else 0
             return look.call.prompt + newer, Source.API_LOG
         count, is_exact = self._counter
         counted = self._tally.count(look.batch, count) if look.batch else 0
         return counted + overhead, Source.COUNTED if is_exact else Source.BOUND
 
     @cached_property
-    def _counter(self) -> tuple[TokenCounter, bool]:
+    def _counter(self) -> tuple[TotalCounter, bool]:
         if self._given is not None:
-            return self._given, True
+            return partial(_sum, self._given), True
         try:
-            return counter(), True
+            return total_counter(), True
         except EncodingUnavailable:
-            return byte_bound, False
+            return partial(_sum, byte_bound), False
+
+
+def _sum(count: TokenCounter, texts: Iterable[str]) -> int:
+    return sum(map(count, texts))
+
+
+def _result(found: ContextReading | Future[ContextReading]) -> ContextReading:
+    return found if isinstance(found, ContextReading) else found.result()
+
+
+def _is_done(found: ContextReading | Future[ContextReading]) -> bool:
+    return isinstance(found, ContextReading) or found.done()
+
+
+def _uncounted(waiting: Iterable[ContextReading | Future[ContextReading]]) -> int:
+    return sum(not _is_done(found) for found in waiting)
 
 
 def _reading(

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,11 @@ from lifecycle.agents.hermes import reading as reading_module
 from lifecycle.agents.hermes.counting import DEFAULT_OVERHEAD, PER_MESSAGE
 from lifecycle.agents.hermes.log import BLOCK
 from lifecycle.agents.hermes.message import IMAGE_TOKENS
-from lifecycle.agents.hermes.reading import ContextReader
+from lifecycle.agents.hermes.reading import AHEAD, ContextReader
 from lifecycle.policy import Policy
-from lifecycle.reading import ContextReading, ContextState, Source
+from lifecycle.reading import Asked, ContextReading, ContextState, Source
 from lifecycle.tokens import EncodingUnavailable, counter
+from lifecycle.waiting import DeadlinePassed, SystemClock, wait_until
 from tests.lifecycle.hermes.hermes_profile import (
     EPOCH,
     MAIN,
@@ -354,13 +357,51 @@ def test_a_poll_counts_only_new_rows(profile: Profile) -> None:
     assert poll().tokens == len(SUMMARY) + PER_MESSAGE
 
 
+def test_of_many_each_is_read_as_alone_and_in_its_order(tmp_path: Path) -> None:
+    samples = ["live_15turns.db", "compress_in_place.db", "zero.db", "renewals_x3.db", "live_after_rotation.db"] * 6
+    profiles = [copied(sample, tmp_path / str(at), log=at % 7 == 0) for at, sample in enumerate(samples)]
+    asked = [Asked(profile=profile, worker_id=f"swarm{at}") for at, profile in enumerate(profiles)]
+
+    together = list(ContextReader().read_each(asked, NOW))
+
+    alone = [ContextReader().read(one.profile, one.worker_id, since=None, now=NOW) for one in asked]
+    assert [reading.model_copy(update={"mark": ""}) for reading in together] == [
+        reading.model_copy(update={"mark": ""}) for reading in alone
+    ]
+    assert {reading.source for reading in together} >= {Source.API_LOG, Source.COUNTED, Source.UNKNOWN}
+
+
+def test_few_wait_to_be_counted_while_others_are_read(tmp_path: Path) -> None:
+    """Each holds its rows in memory."""
+    may_count, pulled = threading.Event(), []
+
+    def count(text: str) -> int:
+        assert may_count.wait(60)
+        return len(text)
+
+    def asked() -> Iterator[Asked]:
+        for number in range(AHEAD * 3):
+            pulled.append(number)
+            yield Asked(profile=copied("compress_in_place.db", tmp_path / str(number)), worker_id="swarm1")
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(lambda: list(ContextReader(count).read_each(asked(), NOW)))
+        try:
+            wait_until(lambda: len(pulled) > AHEAD or None, timedelta(seconds=30), SystemClock())
+            with pytest.raises(DeadlinePassed):
+                wait_until(lambda: len(pulled) > AHEAD + 1 or None, timedelta(seconds=0.5), SystemClock())
+        finally:
+            may_count.set()
+        assert len(reading.result(60)) == AHEAD * 3
+
+
 def test_without_ranks_a_reading_is_a_bound_and_says_so(profile: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = figure(profile)[1] or 0
 
     def unavailable() -> None:
         raise EncodingUnavailable
 
-    monkeypatch.setattr(reading_module, "counter", unavailable)
+    monkeypatch.setattr(reading_module, "total_counter", unavailable)
     source, bound = figure(profile)
     assert source is Source.BOUND
     assert (bound or 0) > counted
