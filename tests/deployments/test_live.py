@@ -71,6 +71,9 @@ def test_on_a_terminal_the_view_is_live_and_ctrl_c_ends_it_and_gives_the_screen_
         assert b"\x1b[?1049h" in shown
         os.write(terminal, b"\x03")
         assert b"\x1b[?1049l" in _read_until(terminal, b"\x1b[?1049l")
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)  # else one that goes on would be waited for without end
+        raise
     finally:
         _, status = os.waitpid(pid, 0)
         os.close(terminal)
