@@ -45,15 +45,25 @@ def tokens_of(weights: Iterable[Weight], count: TotalCounter) -> int:
     return (count(texts) if weights else 0) + sum(weight.fixed for weight in weights)
 
 
-def read_weights(state: State, session_id: str, condition: str = "1", *parameters: float) -> list[Weight]:
-    """The live rows of the session that meet the SQL *condition*, by row id."""
+def weights_behind(state: State, session_id: str, row_id: int) -> list[Weight]:
+    """The live rows of the session behind that row, by their ids."""
+    # By the index of sessions SQLite would read all its rows and sort them.
+    return _read(state, "+messages.session_id = ? AND messages.id > ?", session_id, row_id)
+
+
+def weights_since(state: State, session_id: str, at: float) -> list[Weight]:
+    """The live rows of the session that were written after that time, by their ids."""
+    return _read(state, "messages.session_id = ? AND messages.timestamp > ?", session_id, at)
+
+
+def _read(state: State, condition: str, *parameters: str | float) -> list[Weight]:
     names = ("content", "api_content", "tool_calls", *_REASONING)
     columns = ", ".join(state.column("messages", name) for name in names)
     sql = (
         f"SELECT messages.id, {columns} FROM messages "  # noqa: S608
-        f"WHERE messages.session_id = ? AND {live_condition(state)} AND {condition} ORDER BY messages.id"
+        f"WHERE {condition} AND {live_condition(state)} ORDER BY messages.id"
     )
-    return [_weigh(*row) for row in state.rows(sql, session_id, *parameters)]
+    return [_weigh(*row) for row in state.rows(sql, *parameters)]
 
 
 def _weigh(row_id: int, content: object, as_sent: str | None, tool_calls: str | None, *reasoning: str | None) -> Weight:
@@ -122,9 +132,9 @@ class Tally:
     def batch(self, state: State, session_id: str, extent: Extent) -> Batch:
         through = Generation.of(extent)
         seen, tokens = self._counted.get((state.path, session_id), (Generation(), 0))
-        weights = read_weights(state, session_id, "messages.id > ?", seen.last)
+        weights = weights_behind(state, session_id, max(seen.last, through.first - 1))
         if seen.rows and seen.with_more(weights) != through:
-            tokens, weights = 0, read_weights(state, session_id)
+            tokens, weights = 0, weights_behind(state, session_id, through.first - 1)
         system_prompt = state.column("sessions", "system_prompt", "''")
         prompt = state.first(f"SELECT {system_prompt} FROM sessions WHERE id = ?", session_id)  # noqa: S608
         return Batch(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lifecycle.agents.hermes.counting import Batch, Weight, read_weights
+from lifecycle.agents.hermes.counting import Batch, Weight, weights_since
 from lifecycle.agents.hermes.database import State
 from lifecycle.agents.hermes.figures import Extent, FigureBook, rewritten_at
 from lifecycle.agents.hermes.log import LoggedCall, LogTail, read_log_tail
@@ -62,7 +62,7 @@ def _newer(state: State, session: Session, call: LoggedCall) -> list[Weight]:
     A closed answer with nothing behind it opens no next call, so until then the figure is Hermes's own,
     the one in its status bar.
     """
-    newer = read_weights(state, session.session_id, "messages.timestamp > ?", call.at)
+    newer = weights_since(state, session.session_id, call.at)
     return [] if len(newer) == 1 and _brought_an_answer(state, session, call) else newer
 
 

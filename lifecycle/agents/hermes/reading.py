@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from lifecycle.agents.hermes.configuration import ModelSetup, read_setup
-from lifecycle.agents.hermes.counting import DEFAULT_OVERHEAD, Tally, read_weights, tokens_of
+from lifecycle.agents.hermes.counting import DEFAULT_OVERHEAD, Tally, tokens_of, weights_since
 from lifecycle.agents.hermes.database import open_state
 from lifecycle.agents.hermes.figures import FigureBook
 from lifecycle.agents.hermes.look import Look, look_at
@@ -137,7 +137,7 @@ class ContextReader:
             if call is None or not is_exact:
                 return None
             batch = self._tally.batch(state, session.session_id, look.extent)
-            newer = read_weights(state, session.session_id, "messages.timestamp > ?", call.at)
+            newer = weights_since(state, session.session_id, call.at)
         in_prompt = self._tally.count(batch, count) - tokens_of(newer, count)
         return max(0, call.prompt - in_prompt)
 
