@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,12 +21,17 @@ from tests.bench.measure import Figure, table
 REPOSITORY = Path(__file__).parents[2]
 FOUND = REPOSITORY / "build" / "bench.json"
 
+LONGEST = 1200
+"""Seconds after which a room is given up. Each takes less than 240 on two cores that do nothing else."""
+
+CLEARED_IN = 60
 
 ROOMS = {
     "readings": "readings:one_worker",
     "scan": "readings:scan",
     "growth": "readings:growth",
     "panes": "panes:look",
+    "year": "year:year",
     "status": "commands:status",
     "sweep": "sweeping:sweep",
     "rest": "resting:rest",
@@ -55,26 +61,43 @@ def _run(rooms: list[str], fleet: Path) -> int:
     found: list[dict[str, object]] = []
     failed = []
     for room in rooms:
-        began, load = time.monotonic(), os.getloadavg()[0]
-        figures, code = _figures_of(room, fleet)
-        took = time.monotonic() - began
-        print(f"{room} ({took:.0f} s, load {load:.1f})\n{table(figures)}\n", flush=True)
-        found += [{"room": room, "load": load, "holds": one.holds, **one.model_dump(mode="json")} for one in figures]
-        failed += [room] if code else []
-    FOUND.parent.mkdir(exist_ok=True)
-    FOUND.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
+        began, before = time.monotonic(), os.getloadavg()[0]
+        figures, said = _figures_of(room, fleet)
+        took, after = time.monotonic() - began, os.getloadavg()[0]
+        print(f"{room} ({took:.0f} s, load {before:.1f} before and {after:.1f} after)\n{table(figures)}\n", flush=True)
+        beside = {"room": room, "seconds": round(took), "load_before": before, "load_after": after}
+        found += [{**beside, "holds": one.holds, **one.model_dump(mode="json")} for one in figures]
+        failed += [f"{room} {said}"] if said else []
+        # Room by room, so that what was found stays whatever becomes of the next.
+        FOUND.parent.mkdir(exist_ok=True)
+        FOUND.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     missed = [str(one["name"]) for one in found if not one["holds"]]
-    print(f"{len(found)} figures in {FOUND.relative_to(REPOSITORY)}; missed: {', '.join(missed) or 'none'}")
-    for room in failed:
-        print(f"{room} ended with an error", file=sys.stderr)
+    print(f"{len(found)} figures in {FOUND.relative_to(REPOSITORY)}; missed: {'; '.join(missed) or 'none'}")
+    for words in failed:
+        print(words, file=sys.stderr)
     return 1 if failed else 0
 
 
-def _figures_of(room: str, fleet: Path) -> tuple[list[Figure], int]:
+def _figures_of(room: str, fleet: Path) -> tuple[list[Figure], str]:
+    """What the room found, and how it ended if not well; what it had found until then counts."""
     command = [sys.executable, "-m", "tests.bench", "--room", room, "--fleet", str(fleet)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, check=False)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    return [Figure.model_validate_json(line) for line in lines], done.returncode
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as running:
+        try:
+            told, _ = running.communicate(timeout=LONGEST)
+            said = "ended with an error" if running.returncode else ""
+        except subprocess.TimeoutExpired:
+            told, said = _interrupted(running), f"was not done after {LONGEST} s"
+    return [Figure.model_validate_json(line) for line in told.splitlines() if line.startswith("{")], said
+
+
+def _interrupted(running: subprocess.Popen[str]) -> str:
+    """Interrupt the room, which then ends its own tmux, agents and servers."""
+    running.send_signal(signal.SIGINT)
+    try:
+        return running.communicate(timeout=CLEARED_IN)[0]
+    except subprocess.TimeoutExpired:
+        running.kill()
+        return running.communicate()[0]
 
 
 if __name__ == "__main__":

@@ -49,8 +49,8 @@ def table(figures: list[Figure]) -> str:
     lines = []
     for figure in figures:
         sign = "≤" if figure.better == "less" else "≥"
-        mark = "ok  " if figure.holds else "MISS"
-        found = f"{figure.value:,.4g} {figure.unit} ({sign} {figure.target:,.4g})"
+        mark = "met   " if figure.holds else "MISSED"
+        found = f"found {figure.value:,.4g} {figure.unit}, target {sign} {figure.target:,.4g}"
         lines.append(f"{mark}  {figure.name}: {found}  {figure.against}".rstrip())
         lines += [f"        {name}: {value:,.6g}" for name, value in figure.detail.items()]
     return "\n".join(lines)
