@@ -16,6 +16,7 @@ from lifecycle.status import statuses
 from lifecycle.survey import survey
 from lifecycle.terminal import Pane, Terminal
 from lifecycle.worker import Worker
+from tests.agents.ground import has_ended
 from tests.agents.stage import Stage
 
 
@@ -95,11 +96,14 @@ def test_a_look_at_the_fleet_asks_tmux_no_more_often_for_more_workers(
 def test_what_changes_while_all_are_looked_at_is_seen_as_it_is_and_costs_no_other(
     fleet: list[Stage], monkeypatch: pytest.MonkeyPatch, meanwhile: tuple[str, ...], ten: PaneState, one: PaneState
 ) -> None:
-    captures, calls = Terminal.captures, []
+    captures = Terminal.captures
+    calls: list[int] = []
 
     def after_a_change(terminal: Terminal, panes: list[Pane]) -> object:
         if not calls:
             fleet[0].ground.tmux(*meanwhile)
+            # Asked while it ends, tmux says that it lost its server, which is no word on any session.
+            fleet[0].wait(lambda: "kill-server" not in meanwhile or has_ended(server), what="the end of the server")
         calls.append(len(panes))
         return captures(terminal, panes)
 
