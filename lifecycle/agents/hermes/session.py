@@ -73,6 +73,8 @@ def newest_row(state: State, session_id: str) -> int:
 
     Looked for from the newest row of all, where that of a current session is: all its rows, by its index, are many.
     """
+    if state.first("SELECT 1 FROM messages WHERE session_id = ?", session_id) is None:
+        return 0
     live = live_condition(state)
     sql = f"SELECT id FROM messages WHERE +session_id = ? AND {live} ORDER BY id DESC LIMIT 1"  # noqa: S608
     row = state.first(sql, session_id)
