@@ -96,7 +96,7 @@ def test_a_look_at_the_fleet_asks_tmux_no_more_often_for_more_workers(
 def test_what_changes_while_all_are_looked_at_is_seen_as_it_is_and_costs_no_other(
     fleet: list[Stage], monkeypatch: pytest.MonkeyPatch, meanwhile: tuple[str, ...], ten: PaneState, one: PaneState
 ) -> None:
-    captures = Terminal.captures
+    captures, server = Terminal.captures, int(fleet[0].format("#{pid}"))
     calls: list[int] = []
 
     def after_a_change(terminal: Terminal, panes: list[Pane]) -> object:
