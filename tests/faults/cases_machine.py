@@ -81,6 +81,8 @@ def _clock(act: Act, seconds: int, step: Step) -> Case:
         phase=step,
         source="K1",
         strike=Strike(act, "before", step, str(seconds)),
+        # One that answers while it is being told to carry on has been told so: the block is left to a human.
+        ends=("resumed", "blocked:handoff_timeout") if step == "parse" and seconds > 0 else ("resumed",),
         play=_clear,
         third=(act, step) in (("clock", "parse"), ("nap", "stop")) and seconds > 0,
     )
