@@ -26,6 +26,11 @@ class Calm:
         self._spans[worker_id] = last_act, begun, at
         return timedelta(seconds=at - begun)
 
+    def span(self, worker_id: str) -> timedelta:
+        """How long the worker had rested when it was seen last."""
+        known = self._spans.get(worker_id)
+        return timedelta(seconds=known[2] - known[1]) if known is not None else timedelta()
+
     def broken(self, worker_id: str) -> None:
         """It was seen at work."""
         self._spans.pop(worker_id, None)

@@ -19,7 +19,7 @@ from lifecycle.errors import ConfigurationError, OtherHost
 from lifecycle.ledger import Ledger, StoredHandoff
 from lifecycle.mission import Mission, current_mission
 from lifecycle.paths import WorkerPaths, paths_of
-from lifecycle.processes import Process, boot_id
+from lifecycle.processes import Process, boot_id, written_by
 from lifecycle.reading import ContextReading
 from lifecycle.roster import find_worker, load_workers
 from lifecycle.screen import PaneLook, PaneState
@@ -64,6 +64,8 @@ class Host:
         self.announce: Announce = lambda _: None
         self.calm = Calm()
         """How long workers have been seen at rest."""
+        self.still = Calm()
+        """How long their input lines have been seen free, with nothing written in between."""
         self._down = ExitStack()
         self._terminals: dict[str | None, Terminal] = {}
 
@@ -172,7 +174,12 @@ class Host:
         if found is None:
             return PaneLook(state=PaneState.ABSENT), None
         screen, process = found
-        return agent.look(worker, screen, process), process
+        look = agent.look(worker, screen, process)
+        if look.state is PaneState.READY and process is not None:
+            self.still.seen(worker.worker_id, (process.identity, written_by(process.pid)), self.clock.monotonic())
+        else:
+            self.still.broken(worker.worker_id)
+        return look, process
 
     def look(self, worker: Worker, *, prefer: str | None = None) -> PaneLook:
         return self.look_with_process(worker, prefer=prefer)[0]

@@ -13,6 +13,14 @@ from lifecycle.worker import Worker
 
 GONE = (PaneState.ABSENT, PaneState.EXITED, PaneState.NOT_AN_AGENT)
 
+STILL_FOR = timedelta(seconds=0.2)
+"""How long an input line must have been free, with nothing drawn meanwhile, before something is typed into it. At the
+end of a turn Hermes's classic face shows a free line between two prints, and a text that is pasted during the second
+one is entered line by line: the face has given the terminal away for it, and bracketed pastes with that."""
+
+FREE_FOR = timedelta(seconds=1)
+"""The same for a face that draws all the time."""
+
 SHOWN_WITHIN = timedelta(seconds=5)
 """How long a pasted text may take to be drawn."""
 
@@ -31,7 +39,7 @@ def takes_text(host: Host, worker: Worker, text: str, *, while_busy: bool) -> Pa
         NothingTyped: there was none in time.
         TextNotSendable, AgentGone
     """
-    agent, drawing = host.agent(worker), Drawing()
+    agent, drawing, free = host.agent(worker), Drawing(), list[float]()
 
     def probe() -> PaneLook | None:
         look = host.look(worker)
@@ -40,13 +48,21 @@ def takes_text(host: Host, worker: Worker, text: str, *, while_busy: bool) -> Pa
             raise AgentGone(msg, worker_id=worker.worker_id, evidence=look.evidence())
         ours = look.state is PaneState.TYPED and agent.shows_text(look, text)
         busy = while_busy and look.state is PaneState.BUSY
-        if look.state is PaneState.READY or ours or busy:
+        if ours or busy or (look.state is PaneState.READY and is_still()):
             return look
+        if look.state is not PaneState.READY:
+            free.clear()
         drawing.follow(look)
         return None
 
+    def is_still() -> bool:
+        now = host.clock.monotonic()
+        free.append(now)
+        return host.still.span(worker.worker_id) >= STILL_FOR or now - free[0] >= FREE_FOR.total_seconds()
+
     try:
-        look = wait_until(probe, host.settings.deadlines.delivery, host.clock, stamp=drawing.stamp)
+        within = max(host.settings.deadlines.delivery, 2 * FREE_FOR)
+        look = wait_until(probe, within, host.clock, STILL_FOR / 2, stamp=drawing.stamp)
     except DeadlinePassed as error:
         look = host.look(worker)
         msg = f"{worker.worker_id}: the input line never took text ({look.state}); nothing was typed"

@@ -1,15 +1,17 @@
-"""How long a worker must have rested before it may be stopped, and which looks count for it."""
+"""How long a worker must have rested before it is stopped, or is typed to, and which looks count for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import count
 
 import pytest
 
 from lifecycle.calm import APART, Calm
 from lifecycle.host import Host
 from lifecycle.idle import SETTLED, process_at_rest, wait_idle
+from lifecycle.input_line import FREE_FOR, STILL_FOR, takes_text
 from lifecycle.screen import PaneState
 from lifecycle.waiting import SystemClock
 from tests.agents.stage import Stage
@@ -100,3 +102,30 @@ def test_a_worker_seen_at_work_does_not_rest() -> None:
     calm.seen("swarm1", 7, 10.0)
     calm.broken("swarm1")
     assert calm.seen("swarm1", 7, 10.5) == timedelta()
+
+
+def _takes(host: Host, stage: Stage) -> PaneState:
+    return takes_text(host, stage.worker(), "please write down where you stand", while_busy=False).state
+
+
+def test_a_line_that_one_look_saw_free_takes_no_text_yet(stage: Stage, host: Host, clock: Leaping) -> None:
+    assert _takes(host, stage) is PaneState.READY
+    assert clock.slept > timedelta()
+
+
+def test_a_line_that_earlier_looks_saw_free_takes_text_at_once(stage: Stage, host: Host, clock: Leaping) -> None:
+    host.look(stage.worker())
+    clock.leap(STILL_FOR)
+    assert _takes(host, stage) is PaneState.READY
+    assert clock.slept == timedelta()
+
+
+def test_a_face_that_draws_between_two_looks_is_waited_for(
+    stage: Stage, host: Host, clock: Leaping, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = count()
+    monkeypatch.setattr("lifecycle.host.written_by", lambda _: next(drawn))
+    host.look(stage.worker())
+    clock.leap(STILL_FOR)
+    assert _takes(host, stage) is PaneState.READY
+    assert clock.slept > FREE_FOR / 2
