@@ -106,7 +106,9 @@ def examine(
     record = counted(record, worker, reading, pane, turn, now, agent=identity, boot=boot)
     record = _knowing_launch(host, worker, process, record)
     agent, breaker = host.agent(worker), host.breaker(worker, breakers)
-    queues = pane.face is not None and agent.queues_while_busy(worker, pane.face)
+    # Asked of a busy one only: the answer stands in the profile's configuration.
+    is_busy = pane.state is PaneState.BUSY
+    queues = is_busy and pane.face is not None and agent.queues_while_busy(worker, pane.face)
     decision = decide(
         worker,
         reading,
