@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import statistics
 import time
 from collections.abc import Callable
@@ -42,6 +43,18 @@ def worked(act: Callable[[], object]) -> float:
     began = time.process_time()
     act()
     return time.process_time() - began
+
+
+def children_worked(act: Callable[[], object]) -> float:
+    """The processor time of the processes that *act* starts and waits for."""
+    began = _of_children()
+    act()
+    return _of_children() - began
+
+
+def _of_children() -> float:
+    found = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return found.ru_utime + found.ru_stime
 
 
 def table(figures: list[Figure]) -> str:

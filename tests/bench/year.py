@@ -77,6 +77,7 @@ def year(_folder: Path, workers: int = 1_000, *, days: int = DAYS) -> Iterator[F
             detail={"the year's end, MB": _size(path) / 1e6, "of which free, MB": free / 1e6,
                     "days with a sweep a minute": len(WHOLE), "days with a sweep an hour": days - len(WHOLE),
                     "renewals": past.renewals, "a renewal's record, bytes": past.record_bytes,
+                    "the same after a month, bytes": _oldest_record(host.ledger),
                     "simulated in, s": time.monotonic() - began},
         )  # fmt: skip
         first = min(took)
@@ -96,6 +97,11 @@ def _survey(host: Host) -> tuple[float, float]:
     used: list[float] = []
     clock = seconds(lambda: used.append(worked(lambda: survey(host, workers))))
     return clock, statistics.median(used)
+
+
+def _oldest_record(ledger: Ledger) -> int:
+    ((size,),) = ledger._rows("select length(doc) from renewals order by rowid limit 1")
+    return int(size)
 
 
 def _size(path: Path) -> int:
@@ -123,7 +129,7 @@ class Past:
         self.renewals = 0
 
     def live(self, begin: datetime, day: int) -> list[float]:
-        """Live through one day; the seconds of each thinning where sweeps are a minute apart."""
+        """Live through one day; the seconds of each thinning of an hour in which sweeps were a minute apart."""
         every, thinned = (MINUTE if day in WHOLE else HOUR), []
         at = begin + every - MINUTE / 2
         while at < begin + DAY:
@@ -133,7 +139,7 @@ class Past:
             if (at - begin) // HOUR != (at - every - begin) // HOUR:
                 thinned.append(timed(lambda at=at: self._ledger.thin(at)))  # type: ignore[misc]
         self._renew(begin, day)
-        return thinned if every == MINUTE and day > 1 else []
+        return thinned[1:] if day - 1 in WHOLE else []
 
     def _readings(self, at: datetime) -> Iterable[ContextReading]:
         """Each sweep finds new tokens in each of them."""
