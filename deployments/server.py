@@ -183,13 +183,13 @@ def started(settings: Settings, *, port: int, password: str | None) -> Iterator[
             # A Ctrl-C at the terminal is for us; the server is stopped when the block ends.
             start_new_session=True,
         )
-    running = Running(
-        url=local_url(settings, port),
-        process=identity_of(process.pid),
-        owner=identity_of(os.getpid()),
-        password=password,
-    )
     try:
+        running = Running(
+            url=local_url(settings, port),
+            process=identity_of(process.pid),
+            owner=identity_of(os.getpid()),
+            password=password,
+        )
         _await_health(running, process, log)
         yield running
     finally:
