@@ -164,6 +164,21 @@ def ended(ledger: Ledger, renewal_id: str, at: datetime) -> Renewal:
     return ledger.put(renewal.model_copy(update={"end": End.RENEWED}))
 
 
+def test_the_file_of_a_steady_fleet_stops_growing_after_a_month(ledger: Ledger) -> None:
+    ledger._connection.execute("pragma synchronous=off")  # the disk's time says nothing here
+    pages = {}
+    for hour in range(60 * 24):
+        at = NOW + hour * HOUR
+        with ledger.transaction():
+            for minutes in (0, 15, 30, 45):
+                sweep = at + minutes * MINUTE
+                ledger.add_readings(ContextReading(worker_id=f"swarm{number}", at=sweep) for number in range(5))
+        ledger.thin(at + 50 * MINUTE)
+        pages[hour // 24] = ledger._rows("pragma page_count")[0][0]
+    assert pages[32] > 1.5 * pages[10]
+    assert pages[59] <= 1.02 * pages[32]
+
+
 def _steps(path: Path, *, past: timedelta) -> int:
     """Steps of SQLite's machine that one more hour takes, in tens."""
     taken: list[None] = []
