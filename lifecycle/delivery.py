@@ -102,7 +102,7 @@ def _stand_in_line(host: Host, worker: Worker, intent: Delivery, *, while_busy: 
 
     for _ in range(2):
         try:
-            what = wait_until(found, SHOWN_WITHIN, host.clock, every=timedelta(seconds=0.1))
+            what = wait_until(found, SHOWN_WITHIN, host.clock, every=timedelta(seconds=0.04))
         except DeadlinePassed:
             break
         if what.lost is None:

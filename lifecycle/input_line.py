@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from lifecycle.drawing import Drawing
-from lifecycle.errors import AgentGone, Interfered, NothingTyped
+from lifecycle.errors import AgentGone, ContextUnreadable, Interfered, NothingTyped
 from lifecycle.host import Host
 from lifecycle.screen import Face, PaneLook, PaneState
 from lifecycle.waiting import DeadlinePassed, wait_until
@@ -20,6 +20,9 @@ one is entered line by line: the face has given the terminal away for it, and br
 
 FREE_FOR = timedelta(seconds=1)
 """The same for a face that draws all the time."""
+
+LONG_OVER = timedelta(seconds=5)
+"""A turn whose newest row is as old as this has no end that is still being printed."""
 
 SHOWN_WITHIN = timedelta(seconds=5)
 """How long a pasted text may take to be drawn."""
@@ -48,7 +51,7 @@ def takes_text(host: Host, worker: Worker, text: str, *, while_busy: bool) -> Pa
             raise AgentGone(msg, worker_id=worker.worker_id, evidence=look.evidence())
         ours = look.state is PaneState.TYPED and agent.shows_text(look, text)
         busy = while_busy and look.state is PaneState.BUSY
-        if ours or busy or (look.state is PaneState.READY and is_still()):
+        if ours or busy or (look.state is PaneState.READY and (is_still() or _is_long_over(host, worker))):
             return look
         if look.state is not PaneState.READY:
             free.clear()
@@ -69,6 +72,14 @@ def takes_text(host: Host, worker: Worker, text: str, *, while_busy: bool) -> Pa
         raise NothingTyped(msg, worker_id=worker.worker_id, evidence=look.evidence()) from error
     agent.check_sendable(text, look.face or Face.CLI, worker, busy=look.state is PaneState.BUSY)
     return look
+
+
+def _is_long_over(host: Host, worker: Worker) -> bool:
+    try:
+        newest = host.turn(worker, host.process(worker)).newest_at
+    except ContextUnreadable:
+        return False
+    return newest is not None and host.now() - newest >= LONG_OVER
 
 
 def paste(host: Host, worker: Worker, text: str, look: PaneLook) -> None:

@@ -11,7 +11,7 @@ import pytest
 from lifecycle.calm import APART, Calm
 from lifecycle.host import Host
 from lifecycle.idle import SETTLED, process_at_rest, wait_idle
-from lifecycle.input_line import FREE_FOR, STILL_FOR, takes_text
+from lifecycle.input_line import FREE_FOR, LONG_OVER, STILL_FOR, takes_text
 from lifecycle.screen import PaneState
 from lifecycle.waiting import SystemClock
 from tests.agents.stage import Stage
@@ -129,3 +129,21 @@ def test_a_face_that_draws_between_two_looks_is_waited_for(
     clock.leap(STILL_FOR)
     assert _takes(host, stage) is PaneState.READY
     assert clock.slept > FREE_FOR / 2
+
+
+def test_a_line_whose_last_turn_is_long_over_takes_text_at_once(stage: Stage, host: Host, clock: Leaping) -> None:
+    stage.answer_to(stage.say("a short turn"))
+    stage.wait_ready()
+    later = host.now() + LONG_OVER
+    clock.now = lambda: later  # type: ignore[method-assign]
+    assert _takes(host, stage) is PaneState.READY
+    assert clock.slept == timedelta()
+
+
+def test_a_line_whose_last_turn_is_just_over_takes_no_text_yet(stage: Stage, host: Host, clock: Leaping) -> None:
+    at = host.now()
+    stage.answer_to(stage.say("a short turn"))
+    stage.wait_ready()
+    clock.now = lambda: at  # type: ignore[method-assign]
+    assert _takes(host, stage) is PaneState.READY
+    assert clock.slept > timedelta()
