@@ -130,15 +130,14 @@ def _send(host: Host, worker: Worker, intent: Delivery, remember: RememberIntent
                 entered.append(clock.monotonic())
         return row
 
+    stamp, limit = partial(host.agent(worker).stamp, worker), host.settings.deadlines.delivery
     try:
-        stamp = partial(host.agent(worker).stamp, worker)
-        return wait_until(arrived, host.settings.deadlines.delivery, clock, UNCHANGED, stamp=stamp)
+        return arrived() or wait_until(arrived, limit, clock, UNCHANGED, stamp=stamp, at_once=False)
     except DeadlinePassed as error:
         late = _arrived(host, worker, intent, queued_for) if entered else None
         if late is not None:
             return late
-        seconds = host.settings.deadlines.delivery.total_seconds()
-        msg = f"{worker.worker_id}: no row with our text within {seconds:.0f} s"
+        msg = f"{worker.worker_id}: no row with our text within {limit.total_seconds():.0f} s"
         raise NotDelivered(msg, worker_id=worker.worker_id, evidence=host.look(worker).evidence()) from error
 
 

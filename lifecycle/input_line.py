@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 
 from lifecycle.drawing import Drawing
@@ -22,7 +23,7 @@ FREE_FOR = timedelta(seconds=1)
 """The same for a face that draws all the time."""
 
 LONG_OVER = timedelta(seconds=5)
-"""A turn whose newest row is as old as this has no end that is still being printed."""
+"""A turn whose newest row is as old as this has no end that is still being printed; nor has a session without one."""
 
 SHOWN_WITHIN = timedelta(seconds=5)
 """How long a pasted text may take to be drawn."""
@@ -42,7 +43,7 @@ def takes_text(host: Host, worker: Worker, text: str, *, while_busy: bool) -> Pa
         NothingTyped: there was none in time.
         TextNotSendable, AgentGone
     """
-    agent, drawing, free = host.agent(worker), Drawing(), list[float]()
+    agent, clock, drawing, free, due = host.agent(worker), host.clock, Drawing(), list[float](), [math.inf]
 
     def probe() -> PaneLook | None:
         look = host.look(worker)
@@ -55,17 +56,22 @@ def takes_text(host: Host, worker: Worker, text: str, *, while_busy: bool) -> Pa
             return look
         if look.state is not PaneState.READY:
             free.clear()
+            due[0] = math.inf
         drawing.follow(look)
         return None
 
     def is_still() -> bool:
-        now = host.clock.monotonic()
+        now, still = clock.monotonic(), host.still.span(worker.worker_id)
         free.append(now)
-        return host.still.span(worker.worker_id) >= STILL_FOR or now - free[0] >= FREE_FOR.total_seconds()
+        due[0] = now + (STILL_FOR - still).total_seconds()
+        return still >= STILL_FOR or now - free[0] >= FREE_FOR.total_seconds()
+
+    def stamp() -> object:
+        return drawing.stamp(), clock.monotonic() >= due[0]
 
     try:
         within = max(host.settings.deadlines.delivery, 2 * FREE_FOR)
-        look = wait_until(probe, within, host.clock, STILL_FOR / 2, stamp=drawing.stamp)
+        look = wait_until(probe, within, clock, stamp=stamp)
     except DeadlinePassed as error:
         look = host.look(worker)
         msg = f"{worker.worker_id}: the input line never took text ({look.state}); nothing was typed"
@@ -79,7 +85,7 @@ def _is_long_over(host: Host, worker: Worker) -> bool:
         newest = host.turn(worker, host.process(worker)).newest_at
     except ContextUnreadable:
         return False
-    return newest is not None and host.now() - newest >= LONG_OVER
+    return newest is None or host.now() - newest >= LONG_OVER
 
 
 def paste(host: Host, worker: Worker, text: str, look: PaneLook) -> None:

@@ -57,18 +57,21 @@ def wait_until(
     every: timedelta = POLL,
     *,
     stamp: Callable[[], object] | None = None,
+    at_once: bool = True,
 ) -> _T:
     """Return the first value of *probe* that is neither None nor False; it is asked at least once.
 
     *stamp*, which must cost next to nothing, is another one as soon as there may be something new: then *probe* is
-    asked when it has stood still for a moment, on the whole no more often than once every `POLL`, and after *every*
-    at the latest.
+    asked when it has stood still for a moment, `POLL` after the last time at the earliest and *every* at the latest.
+    Where the value cannot be there yet, the first time need not be *at_once*.
 
     Raises:
         DeadlinePassed: *within* went by on the monotonic clock.
     """
     began, pause, poll = clock.monotonic(), every.total_seconds(), POLL.total_seconds()
-    deadline, earliest = began + within.total_seconds(), began - poll
+    deadline = began + within.total_seconds()
+    if stamp is not None and not at_once:
+        _rest(clock, began, min(began + pause, deadline), stamp, stamp())
     while True:
         # Taken before the look, so that a change during it leads to another one.
         before = stamp() if stamp is not None else None
@@ -78,10 +81,7 @@ def wait_until(
         now = clock.monotonic()
         if now >= deadline:
             raise DeadlinePassed
-        latest = min(now + pause, deadline)
-        # One look in advance, so that the end of a short wait is seen at once, too.
-        earliest = max(earliest, now - poll) + poll
-        _rest(clock, earliest, latest, stamp, before)
+        _rest(clock, now + poll, min(now + pause, deadline), stamp, before)
 
 
 def _rest(clock: Clock, earliest: float, latest: float, stamp: Callable[[], object] | None, before: object) -> None:

@@ -123,7 +123,8 @@ def _await_reply(host: Host, worker: Worker, asked: HandoffRequest) -> Reply:
         return reply
 
     try:
-        return wait_until(probe, left, host.clock, UNCHANGED, stamp=partial(agent.stamp, worker))
+        stamp = partial(agent.stamp, worker)
+        return wait_until(probe, left, host.clock, UNCHANGED, stamp=stamp, at_once=False)
     except DeadlinePassed as error:
         msg = f"{worker.worker_id}: no answer to the handoff request within {limit.total_seconds():.0f} s"
         raise HandoffTimeout(msg, worker_id=worker.worker_id, evidence=host.look(worker).evidence()) from error

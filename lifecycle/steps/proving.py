@@ -137,7 +137,8 @@ def _await_checkpoint(
         return (None, CheckpointRefused("no answer", worker_id=worker.worker_id)) if late and may_remind else None
 
     try:
-        return wait_until(probe, left, host.clock, UNCHANGED, stamp=partial(agent.stamp, worker))
+        stamp = partial(agent.stamp, worker)
+        return wait_until(probe, left, host.clock, UNCHANGED, stamp=stamp, at_once=False)
     except DeadlinePassed as error:
         msg = f"{worker.worker_id}: the new session did not answer within {limit.total_seconds():.0f} s"
         raise ResumeUnanswered(msg, worker_id=worker.worker_id, evidence=host.look(worker).evidence()) from error

@@ -108,12 +108,20 @@ def _takes(host: Host, stage: Stage) -> PaneState:
     return takes_text(host, stage.worker(), "please write down where you stand", while_busy=False).state
 
 
-def test_a_line_that_one_look_saw_free_takes_no_text_yet(stage: Stage, host: Host, clock: Leaping) -> None:
+def _a_turn_is_just_over(stage: Stage, host: Host, clock: Leaping) -> None:
+    at = host.now()
+    stage.answer_to(stage.say("a short turn"))
+    stage.wait_ready()
+    clock.now = lambda: at  # type: ignore[method-assign]
+
+
+def test_a_line_before_the_first_turn_takes_text_at_once(stage: Stage, host: Host, clock: Leaping) -> None:
     assert _takes(host, stage) is PaneState.READY
-    assert clock.slept > timedelta()
+    assert clock.slept == timedelta()
 
 
 def test_a_line_that_earlier_looks_saw_free_takes_text_at_once(stage: Stage, host: Host, clock: Leaping) -> None:
+    _a_turn_is_just_over(stage, host, clock)
     host.look(stage.worker())
     clock.leap(STILL_FOR)
     assert _takes(host, stage) is PaneState.READY
@@ -124,6 +132,7 @@ def test_a_face_that_draws_between_two_looks_is_waited_for(
     stage: Stage, host: Host, clock: Leaping, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = count()
+    _a_turn_is_just_over(stage, host, clock)
     monkeypatch.setattr("lifecycle.host.written_by", lambda _: next(drawn))
     host.look(stage.worker())
     clock.leap(STILL_FOR)
@@ -141,9 +150,6 @@ def test_a_line_whose_last_turn_is_long_over_takes_text_at_once(stage: Stage, ho
 
 
 def test_a_line_whose_last_turn_is_just_over_takes_no_text_yet(stage: Stage, host: Host, clock: Leaping) -> None:
-    at = host.now()
-    stage.answer_to(stage.say("a short turn"))
-    stage.wait_ready()
-    clock.now = lambda: at  # type: ignore[method-assign]
+    _a_turn_is_just_over(stage, host, clock)
     assert _takes(host, stage) is PaneState.READY
     assert clock.slept > timedelta()

@@ -91,10 +91,10 @@ class Stirred:
 
 def test_what_is_new_is_looked_at_at_once_and_what_is_not_seldom() -> None:
     clock = FakeClock()
-    file = Stirred(clock, 5.03)
+    file = Stirred(clock, 5.43)
     with pytest.raises(DeadlinePassed):
         wait_until(file.look, 10 * SECOND, clock, SECOND, stamp=file.stamp)
-    assert any(5.03 <= at <= 5.03 + 2 * GLANCE.total_seconds() for at in file.seen)
+    assert any(5.43 <= at <= 5.43 + 2 * GLANCE.total_seconds() for at in file.seen)
     assert len(file.seen) <= 12
 
 
@@ -104,19 +104,34 @@ def test_what_is_new_all_the_time_is_looked_at_no_more_often_than_five_times_a_s
     with pytest.raises(DeadlinePassed):
         wait_until(file.look, 20 * SECOND, clock, SECOND, stamp=file.stamp)
     writing = [at for at in file.seen if at >= 10]
-    assert len(writing) <= 10 / POLL.total_seconds() + 3
+    assert len(writing) > 20
+    assert min(later - earlier for earlier, later in pairwise(file.seen[:-1])) >= POLL.total_seconds() - 1e-6
     assert max(later - earlier for earlier, later in pairwise(writing)) <= 2 * POLL.total_seconds()
 
 
 def test_what_is_written_piece_by_piece_is_looked_at_when_it_is_whole() -> None:
     clock = FakeClock()
-    file = Stirred(clock, *(5.03 + number / 100 for number in range(8)))
+    file = Stirred(clock, *(5.43 + number / 100 for number in range(8)))
     with pytest.raises(DeadlinePassed):
         wait_until(file.look, 10 * SECOND, clock, SECOND, stamp=file.stamp)
-    assert [at for at in file.seen if 5.02 <= at <= 5.4] == pytest.approx([5.1 + 2 * GLANCE.total_seconds()], abs=0.021)
+    assert [at for at in file.seen if 5.42 <= at <= 5.8] == pytest.approx([5.5 + 2 * GLANCE.total_seconds()], abs=0.021)
 
 
-def test_what_becomes_new_during_a_look_is_looked_at_again_at_once() -> None:
+def test_what_cannot_be_there_yet_is_looked_at_when_something_is_new() -> None:
+    clock = FakeClock()
+    file = Stirred(clock, 0.07)
+    with pytest.raises(DeadlinePassed):
+        wait_until(file.look, SECOND, clock, UNCHANGED, stamp=file.stamp, at_once=False)
+    assert file.seen[0] == pytest.approx(0.07, abs=2 * GLANCE.total_seconds())
+
+
+def test_what_was_new_before_the_wait_is_looked_at_soon() -> None:
+    clock = FakeClock()
+    assert wait_until(lambda: True, SECOND, clock, UNCHANGED, stamp=lambda: "the same", at_once=False)
+    assert sum(clock.slept, timedelta(0)) == pytest.approx(UNCHANGED, abs=timedelta(seconds=0.001))
+
+
+def test_what_becomes_new_during_a_look_is_looked_at_again() -> None:
     clock = FakeClock()
     file = Stirred(clock, 0.05)
 
@@ -126,7 +141,7 @@ def test_what_becomes_new_during_a_look_is_looked_at_again_at_once() -> None:
 
     with pytest.raises(DeadlinePassed):
         wait_until(slow_look, SECOND, clock, SECOND, stamp=file.stamp)
-    assert file.seen[:2] == pytest.approx([0.1, 0.2 + 2 * GLANCE.total_seconds()])
+    assert file.seen[:2] == pytest.approx([0.1, 0.2 + POLL.total_seconds()], abs=GLANCE.total_seconds())
 
 
 def test_a_change_that_no_stamp_shows_is_seen_all_the_same() -> None:
