@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from lifecycle.drawing import Drawing
 from lifecycle.errors import NotReady
 from lifecycle.host import Host
 from lifecycle.screen import PaneLook, PaneState
@@ -27,19 +26,16 @@ def await_ready(host: Host, worker: Worker, *, pane_id: str | None = None) -> Pa
     Raises:
         NotReady: something else stands in the pane when time is up.
     """
-    limit, began, drawing = host.settings.deadlines.ready, host.clock.monotonic(), Drawing()
+    limit, began = host.settings.deadlines.ready, host.clock.monotonic()
 
     def probe() -> PaneLook | None:
         look = host.look(worker, prefer=pane_id)
         waited = timedelta(seconds=host.clock.monotonic() - began)
         host.progress(worker.worker_id, f"waits for the input line ({look.state})")
-        if look.state is PaneState.READY or has_ended(look, waited):
-            return look
-        drawing.follow(look)
-        return None
+        return look if look.state is PaneState.READY or has_ended(look, waited) else None
 
     try:
-        look = wait_until(probe, limit, host.clock, stamp=drawing.stamp)
+        look = wait_until(probe, limit, host.clock)
     except DeadlinePassed as error:
         look = host.look(worker, prefer=pane_id)
         msg = f"{worker.worker_id}: no input line within {limit.total_seconds():.0f} s ({look.state})"

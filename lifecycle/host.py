@@ -175,8 +175,9 @@ class Host:
             return PaneLook(state=PaneState.ABSENT), None
         screen, process = found
         look = agent.look(worker, screen, process)
-        if look.state is PaneState.READY and process is not None:
-            self.still.seen(worker.worker_id, (process.identity, written_by(process.pid)), self.clock.monotonic())
+        drawn = written_by(process.pid) if look.state is PaneState.READY and process is not None else None
+        if drawn is not None and process is not None:
+            self.still.seen(worker.worker_id, (process.identity, drawn), self.clock.monotonic())
         else:
             self.still.broken(worker.worker_id)
         return look, process

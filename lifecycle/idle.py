@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from lifecycle.drawing import Drawing
 from lifecycle.errors import ContextUnreadable
 from lifecycle.host import Host
 from lifecycle.input_line import GONE
@@ -62,7 +61,6 @@ def wait_idle(host: Host, worker: Worker, within: timedelta) -> PaneLook | None:
 
     The look is the last one of a span of rest of at least `SETTLED`, which earlier steps may have seen begin.
     """
-    clock, drawing, due = host.clock, Drawing(), [0.0]
 
     def probe() -> PaneLook | None:
         look, process = host.look_with_process(worker)
@@ -71,15 +69,10 @@ def wait_idle(host: Host, worker: Worker, within: timedelta) -> PaneLook | None:
         rested = rests_for(host, worker, look, process)
         if rested is None:
             host.progress(worker.worker_id, f"waits for idle ({look.state})")
-            drawing.follow(look)
             return None
-        due[0] = clock.monotonic() + (SETTLED - rested).total_seconds()
         return look if rested >= SETTLED else None
 
-    def stamp() -> object:
-        return drawing.stamp(), clock.monotonic() >= due[0]
-
     try:
-        return wait_until(probe, within, clock, stamp=stamp)
+        return wait_until(probe, within, host.clock)
     except DeadlinePassed:
         return None

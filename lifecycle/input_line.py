@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from datetime import timedelta
 
-from lifecycle.drawing import Drawing
 from lifecycle.errors import AgentGone, ContextUnreadable, Interfered, NothingTyped
 from lifecycle.host import Host
+from lifecycle.processes import Process
 from lifecycle.screen import Face, PaneLook, PaneState
 from lifecycle.waiting import DeadlinePassed, wait_until
 from lifecycle.worker import Worker
@@ -43,35 +42,33 @@ def takes_text(host: Host, worker: Worker, text: str, *, while_busy: bool) -> Pa
         NothingTyped: there was none in time.
         TextNotSendable, AgentGone
     """
-    agent, clock, drawing, free, due = host.agent(worker), host.clock, Drawing(), list[float](), [math.inf]
+    agent, free = host.agent(worker), list[float]()
 
     def probe() -> PaneLook | None:
-        look = host.look(worker)
+        look, process = host.look_with_process(worker)
         if look.state in GONE:
             msg = f"{worker.worker_id}: the agent is gone"
             raise AgentGone(msg, worker_id=worker.worker_id, evidence=look.evidence())
         ours = look.state is PaneState.TYPED and agent.shows_text(look, text)
         busy = while_busy and look.state is PaneState.BUSY
-        if ours or busy or (look.state is PaneState.READY and (is_still() or _is_long_over(host, worker))):
+        if ours or busy:
             return look
         if look.state is not PaneState.READY:
             free.clear()
-            due[0] = math.inf
-        drawing.follow(look)
-        return None
+            return None
+        if is_still():
+            return look
+        # What was looked at before the database was asked is old: a dialog may have opened meanwhile.
+        again = host.look(worker) if _is_long_over(host, worker, process) else look
+        return again if again is not look and again.state is PaneState.READY else None
 
     def is_still() -> bool:
-        now, still = clock.monotonic(), host.still.span(worker.worker_id)
-        free.append(now)
-        due[0] = now + (STILL_FOR - still).total_seconds()
-        return still >= STILL_FOR or now - free[0] >= FREE_FOR.total_seconds()
-
-    def stamp() -> object:
-        return drawing.stamp(), clock.monotonic() >= due[0]
+        free.append(host.clock.monotonic())
+        return host.still.span(worker.worker_id) >= STILL_FOR or free[-1] - free[0] >= FREE_FOR.total_seconds()
 
     try:
         within = max(host.settings.deadlines.delivery, 2 * FREE_FOR)
-        look = wait_until(probe, within, clock, stamp=stamp)
+        look = wait_until(probe, within, host.clock)
     except DeadlinePassed as error:
         look = host.look(worker)
         msg = f"{worker.worker_id}: the input line never took text ({look.state}); nothing was typed"
@@ -80,12 +77,13 @@ def takes_text(host: Host, worker: Worker, text: str, *, while_busy: bool) -> Pa
     return look
 
 
-def _is_long_over(host: Host, worker: Worker) -> bool:
+def _is_long_over(host: Host, worker: Worker, process: Process | None) -> bool:
+    """A turn without an answer has failed, and says so on the screen long after its newest row."""
     try:
-        newest = host.turn(worker, host.process(worker)).newest_at
+        turn = host.turn(worker, process)
     except ContextUnreadable:
         return False
-    return newest is None or host.now() - newest >= LONG_OVER
+    return turn.newest_at is None or (turn.answered and host.now() - turn.newest_at >= LONG_OVER)
 
 
 def paste(host: Host, worker: Worker, text: str, look: PaneLook) -> None:

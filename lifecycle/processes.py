@@ -134,7 +134,7 @@ def written_by(pid: int) -> int | None:
     """How many bytes the process has written so far, to its terminal and to files; None where nobody can tell."""
     try:
         return int(psutil.Process(pid).io_counters().write_chars)
-    except (psutil.Error, AttributeError):  # not every system counts them
+    except (psutil.Error, AttributeError, ValueError, RuntimeError):  # not every system counts them
         return None
 
 

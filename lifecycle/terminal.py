@@ -172,10 +172,11 @@ class Terminal:
         Raises:
             TargetGone
         """
-        load = ("load-buffer", "-b", buffer, "-", ";")
+        # A call of its own: where we die while the text goes in, tmux takes what came for all of it and does the rest.
+        self._tmux.ask("load-buffer", "-b", buffer, "-", stdin=text)
         command = f"paste-buffer -p -d -b {quoted(buffer)} -t {pane_id}"
         try:
-            done = self._type(pane_id, command, first=load, stdin=text)
+            done = self._type(pane_id, command)
         except TerminalError:
             self._drop(buffer)
             raise
@@ -287,10 +288,9 @@ class Terminal:
             return []
         return sorted({match[1] for line in lines if (match := _FOREIGN.match(line))})
 
-    def _type(self, pane_id: str, command: str, *, first: Sequence[str] = (), stdin: str | None = None) -> bool:
+    def _type(self, pane_id: str, command: str) -> bool:
         """Run *command* unless the pane cannot take it; tmux looks and acts in one step."""
-        choice = ("if-shell", "-F", "-t", pane_id, _CANNOT_TYPE, f"display-message -p {_HELD}", command)
-        said = self._tmux.ask(*first, *choice, stdin=stdin)
+        said = self._tmux.ask("if-shell", "-F", "-t", pane_id, _CANNOT_TYPE, f"display-message -p {_HELD}", command)
         return _HELD not in said
 
     def _drop(self, buffer: str) -> None:

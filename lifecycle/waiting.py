@@ -90,6 +90,9 @@ def _rest(clock: Clock, earliest: float, latest: float, stamp: Callable[[], obje
     Who writes one thing mostly writes a second one: a look between the two would be wasted.
     """
     seen = before
+    early = min(earliest, latest) - clock.monotonic() - 2 * GLANCE.total_seconds()
+    if stamp is not None and early > _INSTANT:
+        clock.sleep(timedelta(seconds=early))
     while (left := latest - clock.monotonic()) > _INSTANT:
         clock.sleep(timedelta(seconds=left if stamp is None else min(GLANCE.total_seconds(), left)))
         if stamp is None:

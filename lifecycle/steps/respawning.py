@@ -89,7 +89,9 @@ def _known_to_tmux(host: Host, worker: Worker, screen: Screen) -> Screen:
 
     def heard() -> Screen | None:
         now = host.terminal(worker).capture(screen.pane_id)
-        return now if now is not None and now.dead else None
+        if now is None or now.pane_pid != screen.pane_pid:
+            return screen
+        return now if now.dead else None
 
     try:
         return wait_until(heard, HEARD_WITHIN, host.clock, every=timedelta(seconds=0.02))
@@ -111,7 +113,6 @@ def _running(host: Host, worker: Worker, renewal: Renewal, stopped: StoppedSessi
         started_at=tree[0].started_at,
         old_session_id=stopped.session_id,
     )
-    with host.ledger.transaction():
-        host.ledger.remember(worker.worker_id, agent=running.agent, last_boot=host.boot_id(), was_alive=True)
-        advance(host, worker, standing(host, renewal.renewal_id), Phase.RESPAWNED, running=running)
+    host.ledger.remember(worker.worker_id, agent=running.agent, last_boot=host.boot_id(), was_alive=True)
+    advance(host, worker, standing(host, renewal.renewal_id), Phase.RESPAWNED, running=running)
     return running

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from itertools import count
+from typing import Any
 
 import pytest
 
 from lifecycle.calm import APART, Calm
+from lifecycle.errors import NothingTyped
 from lifecycle.host import Host
 from lifecycle.idle import SETTLED, process_at_rest, wait_idle
 from lifecycle.input_line import FREE_FOR, LONG_OVER, STILL_FOR, takes_text
 from lifecycle.screen import PaneState
+from lifecycle.transcript import TurnState
 from lifecycle.waiting import SystemClock
 from tests.agents.stage import Stage
 from tests.lifecycle.hosts import host_of
@@ -153,3 +158,48 @@ def test_a_line_whose_last_turn_is_just_over_takes_no_text_yet(stage: Stage, hos
     _a_turn_is_just_over(stage, host, clock)
     assert _takes(host, stage) is PaneState.READY
     assert clock.slept > timedelta()
+
+
+def test_a_turn_that_failed_is_not_over_with_its_newest_row(stage: Stage, host: Host, clock: Leaping) -> None:
+    """It ends with what the agent says on the screen, and leaves no row of that."""
+    stage.answer_to(stage.say("a short turn"))
+    stage.wait_ready()
+    with closing(sqlite3.connect(stage.profile / "state.db")) as db, db:
+        db.execute(
+            "INSERT INTO messages (session_id, role, content, timestamp) "
+            "SELECT session_id, 'user', 'asked in vain', max(timestamp) FROM messages"
+        )
+    later = host.now() + LONG_OVER
+    clock.now = lambda: later  # type: ignore[method-assign]
+    assert _takes(host, stage) is PaneState.READY
+    assert clock.slept > timedelta()
+
+
+def test_a_dialog_that_opens_while_the_database_is_asked_takes_no_text(
+    stage: Stage, host: Host, clock: Leaping, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.answer_to(stage.say("a short turn"))
+    stage.wait_ready()
+    later, turn = host.now() + LONG_OVER, Host.turn
+    clock.now = lambda: later  # type: ignore[method-assign]
+
+    def while_a_dialog_opens(*args: Any) -> TurnState:
+        found = turn(*args)
+        stage.say("[[dialog]] go on")
+        stage.wait(lambda: "Allow once" in stage.screen(), 30, "the dialog")
+        return found
+
+    monkeypatch.setattr(Host, "turn", while_a_dialog_opens)
+    with pytest.raises(NothingTyped):
+        _takes(host, stage)
+
+
+def test_a_line_of_which_nobody_can_tell_whether_it_is_drawn_must_be_free_longer(
+    stage: Stage, host: Host, clock: Leaping, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _a_turn_is_just_over(stage, host, clock)
+    monkeypatch.setattr("lifecycle.host.written_by", lambda _: None)
+    host.look(stage.worker())
+    clock.leap(STILL_FOR)
+    assert _takes(host, stage) is PaneState.READY
+    assert clock.slept > FREE_FOR / 2
