@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
+
 from lifecycle.value import Value
+
+Tokens = Annotated[int, Field(ge=-(10**15), le=10**15)]
+"""More was never billed, and sums of what is less can be kept in any database."""
 
 
 class Billed(Value):
@@ -11,12 +18,12 @@ class Billed(Value):
     *messages* is the sum of the rows' own counts, which agents leave empty more often than not.
     """
 
-    input: int = 0
-    output: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    reasoning: int = 0
-    messages: int = 0
+    input: Tokens = 0
+    output: Tokens = 0
+    cache_read: Tokens = 0
+    cache_write: Tokens = 0
+    reasoning: Tokens = 0
+    messages: Tokens = 0
 
     @property
     def counters(self) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from lifecycle.agents import Agent
-from lifecycle.errors import ConfigurationError
+from lifecycle.errors import ConfigurationError, LedgerError
 from lifecycle.host import Host
 from lifecycle.processes import Process
 from lifecycle.reading import Asked, ContextReading
@@ -36,7 +37,12 @@ def contexts_of(
             )
             asked[agent].append(one)
     readings = (reading for agent, each in asked.items() for reading in agent.read_contexts(each, now=host.now()))
-    return {reading.worker_id: host.with_asked(reading) for reading in readings}
+    found = {}
+    for reading in readings:
+        # Whose record cannot be read is told so by its own look.
+        with suppress(LedgerError):
+            found[reading.worker_id] = host.with_asked(reading)
+    return found
 
 
 def _agent(host: Host, worker: Worker) -> Agent | None:

@@ -20,7 +20,7 @@ LARGEST_PIECE = 100_000
 
 _BETWEEN = "\0afresh:between\0"
 _BETWEENS_RANK = 1_000_000
-"""A special token of our own, above the ranks of every encoding. In a text it counts as nothing."""
+"""A special token of our own, above the ranks of every encoding. In a text it counts as a blank."""
 
 _O200K = (
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
@@ -93,7 +93,7 @@ def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
     batch: list[str] = []
     size = 0
     for text in texts:
-        for piece in _pieces(text.replace(_BETWEEN, "")):
+        for piece in _pieces(text.replace(_BETWEEN, " ")):
             if batch and size + len(piece) > LARGEST_PIECE:
                 yield batch
                 batch, size = [], 0

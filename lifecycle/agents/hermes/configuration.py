@@ -15,6 +15,9 @@ log = logging.getLogger(__name__)
 
 SMALL_WINDOW = 512_000
 SMALL_WINDOW_SHARE = 0.75
+MOST_TOKENS = 10**12
+"""No window is larger, and what is computed of it stays a number."""
+
 DEFAULT_SHARE = 0.50
 LEAST_POINT = 64_000
 SHARE_OF_TINY = 0.85
@@ -130,11 +133,13 @@ def _text(value: object) -> str | None:
 
 
 def _count(value: object) -> int | None:
-    """A positive whole number, also written as text; as Hermes, anything else counts as not given."""
+    """A positive whole number, also written as text; as Hermes, anything else counts as not given, and so does more
+    than `MOST_TOKENS`.
+    """
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     try:
         number = int(value)
     except ValueError:
         return None
-    return number if number > 0 else None
+    return number if 0 < number <= MOST_TOKENS else None

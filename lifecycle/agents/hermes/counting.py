@@ -66,7 +66,8 @@ def _read(state: State, condition: str, *parameters: str | float) -> list[Weight
     return [_weigh(*row) for row in state.rows(sql, *parameters)]
 
 
-def _weigh(row_id: int, content: object, as_sent: str | None, tool_calls: str | None, *reasoning: str | None) -> Weight:
+def _weigh(row_id: int, content: object, as_sent: object, *others: object) -> Weight:
+    tool_calls, *reasoning = map(_as_text, others)
     # Memories and plugins add to what is sent; the sidecar is the text that really goes out.
     sent = as_sent or content
     if isinstance(sent, str) and not sent.startswith(JSON_PREFIX) and not tool_calls and not any(reasoning):
@@ -76,9 +77,16 @@ def _weigh(row_id: int, content: object, as_sent: str | None, tool_calls: str | 
     thoughts = max((form for form in reasoning if form), key=len, default="")
     return Weight(
         row_id=row_id,
-        texts=tuple(text for text in (*texts, tool_calls or "", thoughts) if text),
+        texts=tuple(text for text in (*texts, tool_calls, thoughts) if text),
         images=sum(is_image(part) for part in pieces),
     )
+
+
+def _as_text(column: object) -> str:
+    """SQLite holds any value in any column."""
+    if isinstance(column, bytes):
+        return column.decode("utf-8", "replace")
+    return "" if column is None else str(column)
 
 
 def _plain(part: object) -> str:
@@ -132,9 +140,9 @@ class Tally:
     def batch(self, state: State, session_id: str, extent: Extent) -> Batch:
         through = Generation.of(extent)
         seen, tokens = self._counted.get((state.path, session_id), (Generation(), 0))
-        weights = weights_behind(state, session_id, max(seen.last, through.first - 1))
+        weights = weights_behind(state, session_id, max(seen.last, through.first - 1)) if extent.live else []
         if seen.rows and seen.with_more(weights) != through:
-            tokens, weights = 0, weights_behind(state, session_id, through.first - 1)
+            tokens, weights = 0, weights_behind(state, session_id, through.first - 1) if extent.live else []
         system_prompt = state.column("sessions", "system_prompt", "''")
         prompt = state.first(f"SELECT {system_prompt} FROM sessions WHERE id = ?", session_id)  # noqa: S608
         return Batch(

@@ -91,7 +91,7 @@ def open_state(profile: Path, worker_id: str) -> Iterator[State | None]:
         # The low byte is the kind, the rest is detail. Errors of the module itself carry no code.
         kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
         raise _unreadable(path, worker_id, f"{_MEANINGS.get(kind, 'cannot be read')} ({error})") from error
-    except (ValueError, TypeError, OverflowError, OSError) as error:
+    except (ValueError, TypeError, OverflowError, RecursionError, OSError) as error:
         # SQLite holds any value in any column; of a time too large some platforms say OSError.
         said = str(error).partition("\n")[0]
         raise _unreadable(path, worker_id, f"holds what the agent does not write ({said})") from error

@@ -6,14 +6,15 @@ from pathlib import Path
 
 from lifecycle.agents.hermes.database import State
 from lifecycle.agents.hermes.message import live_condition, summary_condition
+from lifecycle.billed import Tokens
 from lifecycle.value import Value
 
 
 class Extent(Value):
     """How far the rows of a session reach: all *rows* up to the id *newest*, and the *live* ones *first* to *last*.
 
-    *ids* is the sum of the live ones' ids. Ids only grow, and a compaction, an undo or a deletion takes live rows or
-    rows away; so the same extent means that the same rows are there and live.
+    *ids* is the sum of the live ones' ids, *latest* the newest time of all. Ids only grow, and a compaction, an undo
+    or a deletion takes live rows or rows away; so the same extent means that the same rows are there and live.
     """
 
     inode: int = 0
@@ -23,6 +24,7 @@ class Extent(Value):
     first: int = 0
     last: int = 0
     ids: int = 0
+    latest: float = 0.0
 
     def behind(self, earlier: Extent) -> Extent:
         """The extent of *earlier* rows and of those behind them."""
@@ -34,6 +36,7 @@ class Extent(Value):
             first=earlier.first or self.first,
             last=max(earlier.last, self.last),
             ids=earlier.ids + self.ids,
+            latest=max(earlier.latest, self.latest),
         )
 
 
@@ -45,7 +48,7 @@ class Figures(Value):
     """
 
     extent: Extent = Extent()
-    token_count: int = 0
+    token_count: Tokens = 0
     summaries: int = 0
     summarised_at: float | None = None
     archived_to: int | None = None
@@ -69,12 +72,16 @@ class FigureBook:
 
     def figures(self, state: State, session_id: str) -> Figures:
         key = state.path, session_id
-        kept = self._kept.get(key)
-        found = _newer(state, session_id, kept).behind(kept) if kept else None
-        if found is None or found.extent != _extent(state, session_id):
-            found = _passed(state, session_id, "session_id = ?")
-        self._kept[key] = found
-        return found
+        kept, found = self._kept.get(key), None
+        if kept is not None and kept.extent.inode == state.inode:
+            extent = _extent(state, session_id)
+            if extent == kept.extent:
+                return kept
+            if extent.newest > kept.extent.newest:
+                newer = _newer(state, session_id, kept).behind(kept)
+                found = newer if newer.extent == extent else None
+        self._kept[key] = found or _passed(state, session_id, "session_id = ?")
+        return self._kept[key]
 
 
 def rewritten_at(state: State, session_id: str, figures: Figures) -> float:
@@ -117,12 +124,13 @@ def _extent(state: State, session_id: str) -> Extent:
 
 def _extent_columns(live: str) -> str:
     of_live = f"FILTER (WHERE {live})"
-    return f"count(*), max(id), count(*) {of_live}, min(id) {of_live}, max(id) {of_live}, sum(id) {of_live}"
+    live_ones = f"count(*) {of_live}, min(id) {of_live}, max(id) {of_live}, sum(id) {of_live}"
+    return f"count(*), max(id), {live_ones}, max(timestamp)"
 
 
 def _made(state: State, *found: int | None) -> Extent:
-    rows, newest, live, first, last, ids = (number or 0 for number in found)
-    return Extent(inode=state.inode, rows=rows, newest=newest, live=live, first=first, last=last, ids=ids)
+    names = ("rows", "newest", "live", "first", "last", "ids", "latest")
+    return Extent(inode=state.inode, **{name: number or 0 for name, number in zip(names, found, strict=True)})
 
 
 def _first_live_behind(state: State, session_id: str, archived_to: int) -> float | None:

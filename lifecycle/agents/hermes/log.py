@@ -13,11 +13,14 @@ from lifecycle.value import Value
 BLOCK = 256 * 1024
 BEYOND = 512 * 1024
 """How far behind the last call the start of its process is looked for."""
+MOST = 32 * 1024 * 1024
+"""More is not read where there is no call; Hermes itself keeps three logs of 5 MB."""
+LONGEST = 4096
 
 _STAMP = rb"^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) [A-Z]+ "
 _CALL = re.compile(
-    _STAMP + rb"\[([^\]]+)\] agent\.conversation_loop: API call #(\d+): .* in=(\d+) out=\d+ "
-    rb"total=\d+ latency=\S+(?: cache=(\d+)/)?"
+    _STAMP + rb"\[([^\]]+)\] agent\.conversation_loop: API call #(\d{1,8}): .* in=(\d{1,12}) out=\d+ "
+    rb"total=\d+ latency=\S+(?: cache=(\d{1,12})/)?"
 )
 _SAID = b" agent.conversation_loop: API call #"
 _COMPACTED = re.compile(
@@ -28,15 +31,15 @@ _STARTED = b" hermes_cli.plugins: Plugin discovery complete"
 _PROCESS_START = re.compile(_STAMP[:-1] + _STARTED)
 _SPEAKER = re.compile(_STAMP + rb"(?:\[([^\]]+)\] )?agent\.")
 _THRESHOLDS = (
-    re.compile(rb"Context compressor initialized: .* context_length=(?P<window>\d+) threshold=(?P<at>\d+) "),
+    re.compile(rb"Context compressor initialized: .* context_length=(?P<window>\d{1,12}) threshold=(?P<at>\d{1,12}) "),
     re.compile(
-        rb"(?:Preflight|Pre-API) compression: .* >= (?P<at>[\d,]+) threshold "
-        rb"\((?:model .*, ctx |context=)(?P<window>[\d,]+)"
+        rb"(?:Preflight|Pre-API) compression: .* >= (?P<at>[\d,]{1,15}) threshold "
+        rb"\((?:model .*, ctx |context=)(?P<window>[\d,]{1,15})\b"
     ),
-    re.compile(rb"Model context limit: (?P<window>\d+) tokens \(\d+% = (?P<at>\d+)\)"),
-    re.compile(rb"Context compression triggered \(\d+ tokens >= (?P<at>\d+) threshold\)"),
-    re.compile(rb"Skipping preflight compression: rough estimate ~[\d,]+ >= (?P<at>[\d,]+),"),
-    re.compile(rb"auto-lowered session threshold to (?P<at>\d+) "),
+    re.compile(rb"Model context limit: (?P<window>\d{1,12}) tokens \(\d+% = (?P<at>\d{1,12})\)"),
+    re.compile(rb"Context compression triggered \(\d+ tokens >= (?P<at>\d{1,12}) threshold\)"),
+    re.compile(rb"Skipping preflight compression: rough estimate ~[\d,]+ >= (?P<at>[\d,]{1,15}),"),
+    re.compile(rb"auto-lowered session threshold to (?P<at>\d{1,12}) "),
 )
 _OF_THRESHOLDS = (b"ompress", b"Model context limit")
 """One of these is in each line that tells a threshold."""
@@ -70,7 +73,7 @@ def read_log_tail(profile: Path, session_id: str, *, begun: float) -> LogTail:
     said = b"[" + wanted + b"]" + _SAID
     blocks: list[bytes] = []
     behind = None
-    has_start = False
+    has_start, size = False, 0
     for block in _blocks_backwards(profile / "logs", begun):
         blocks.append(block if block.endswith(b"\n") else block + b"\n")
         has_start = has_start or any(_PROCESS_START.match(line) for _, line in _backwards(block, _STARTED))
@@ -78,7 +81,8 @@ def read_log_tail(profile: Path, session_id: str, *, begun: float) -> LogTail:
             behind += len(block)
         elif any(_CALL.match(line) for _, line in _backwards(block, said)):
             behind = 0
-        if behind is not None and (behind >= BEYOND or has_start):
+        size += len(block)
+        if size > MOST or (behind is not None and (behind >= BEYOND or has_start)):
             break
     text = b"".join(reversed(blocks))
     last = _last_call(text, said)
@@ -99,8 +103,9 @@ def _backwards(text: bytes, mark: bytes, end: int | None = None) -> Iterator[tup
 
 
 def _line(text: bytes, start: int) -> bytes:
+    """No line that says anything is longer than `LONGEST`."""
     end = text.find(b"\n", start)
-    return text[start : end if end >= 0 else len(text)].rstrip(b"\r")
+    return text[start : min(end if end >= 0 else len(text), start + LONGEST)].rstrip(b"\r")
 
 
 def _processes(text: bytes) -> Iterator[tuple[int, int]]:
@@ -119,15 +124,29 @@ def _last_call(text: bytes, said: bytes) -> tuple[int, re.Match[bytes]] | None:
     Numbers grow within one process; a lower one in it is a background fork's, which works under the same id.
     """
     for start, end in _processes(text):
-        numbers = {piece[: piece.find(b":", 0, 9)] for piece in text[start:end].split(said)[1:]}
-        for number in sorted((number for number in numbers if number.isdigit()), key=int, reverse=True):
-            at = text.find(said + number + b":", start, end)
-            while at >= 0:
-                begun = text.rfind(b"\n", 0, at) + 1
-                if call := _CALL.match(_line(text, begun)):
-                    return begun, call
-                at = text.find(said + number + b":", at + 1, end)
+        numbers = {piece[: max(0, piece.find(b":", 0, 9))] for piece in text[start:end].split(said)[1:]}
+        highest = max((number for number in numbers if number.isdigit()), key=int, default=None)
+        if highest is None:
+            continue
+        begun = text.rfind(b"\n", 0, text.find(said + highest + b":", start, end)) + 1
+        call = _CALL.match(_line(text, begun))
+        if call is not None and call[4] == highest:
+            return begun, call
+        if found := _highest(text, said, start, end):
+            return found
     return None
+
+
+def _highest(text: bytes, said: bytes, start: int, end: int) -> tuple[int, re.Match[bytes]] | None:
+    """The same by each of the lines, where the first with the highest number is malformed, or was typed by somebody."""
+    best = None
+    for begun, line in _backwards(text, said, end):
+        if begun < start:
+            break
+        call = _CALL.match(line)
+        if call is not None and (best is None or int(call[4]) >= int(best[1][4])):
+            best = begun, call
+    return best
 
 
 def _is_compacted(text: bytes, wanted: bytes) -> bool:
@@ -192,7 +211,8 @@ def _blocks_backwards(folder: Path, begun: float) -> Iterator[bytes]:
                     file.seek(start)
                     block = file.read(end - start) + torn
                     first, newline, whole = block.partition(b"\n") if start else (b"", b"", block)
-                    torn, end = first + newline, start
+                    # Of a line without an end the beginning is enough to know that it says nothing.
+                    torn, end = (first + newline if len(first) <= BLOCK else newline), start
                     yield whole
         except OSError:
             return

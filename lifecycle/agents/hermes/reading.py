@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
+from typing import NamedTuple
 
 from lifecycle.agents.hermes.configuration import ModelSetup, read_setup
 from lifecycle.agents.hermes.counting import DEFAULT_OVERHEAD, Tally, tokens_of, weights_since
@@ -34,6 +35,14 @@ class _Uncounted:
     question: Question[ContextReading]
     look: Look
     setup: ModelSetup
+
+
+class _Counting(NamedTuple):
+    asked: Asked
+    counting: Future[ContextReading]
+
+
+_Begun = ContextReading | _Counting
 
 
 class ContextReader:
@@ -71,13 +80,17 @@ class ContextReader:
         process take longer than one.
         """
         with ThreadPoolExecutor(1, thread_name_prefix="counting") as pool:
-            waiting: deque[ContextReading | Future[ContextReading]] = deque()
+            waiting: deque[_Begun] = deque()
             for one in asked:
                 found = self._looked(one, now)
-                waiting.append(found if isinstance(found, ContextReading) else pool.submit(self._counted, found, now))
+                waiting.append(
+                    found
+                    if isinstance(found, ContextReading)
+                    else _Counting(one, pool.submit(self._counted, found, now))
+                )
                 while waiting and (_is_done(waiting[0]) or _uncounted(waiting) > AHEAD):
-                    yield _result(waiting.popleft())
-            yield from map(_result, waiting)
+                    yield _result(waiting.popleft(), now)
+            yield from (_result(found, now) for found in waiting)
 
     def _looked(self, asked: Asked, now: datetime) -> ContextReading | _Uncounted:
         """The reading, where nothing is to be counted for it."""
@@ -173,15 +186,22 @@ def _sum(count: TokenCounter, texts: Iterable[str]) -> int:
     return sum(map(count, texts))
 
 
-def _result(found: ContextReading | Future[ContextReading]) -> ContextReading:
-    return found if isinstance(found, ContextReading) else found.result()
+def _result(found: _Begun, now: datetime) -> ContextReading:
+    if isinstance(found, ContextReading):
+        return found
+    error = found.counting.exception()
+    if error is None:
+        return found.counting.result()
+    # What one worker's rows do to a tokenizer ends no look at the others.
+    said = str(error).partition("\n")[0]
+    return ContextReading(worker_id=found.asked.worker_id, at=now, error=f"its rows cannot be counted ({said})")
 
 
-def _is_done(found: ContextReading | Future[ContextReading]) -> bool:
-    return isinstance(found, ContextReading) or found.done()
+def _is_done(found: _Begun) -> bool:
+    return isinstance(found, ContextReading) or found.counting.done()
 
 
-def _uncounted(waiting: Iterable[ContextReading | Future[ContextReading]]) -> int:
+def _uncounted(waiting: Iterable[_Begun]) -> int:
     return sum(not _is_done(found) for found in waiting)
 
 

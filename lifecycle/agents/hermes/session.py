@@ -6,6 +6,7 @@ import json
 from datetime import datetime
 from typing import Any
 
+from lifecycle.agents.hermes.configuration import MOST_TOKENS
 from lifecycle.agents.hermes.database import Seconds, State
 from lifecycle.agents.hermes.message import live_condition
 from lifecycle.billed import Billed
@@ -73,9 +74,9 @@ def newest_row(state: State, session_id: str) -> int:
 
     Looked for from the newest row of all, where that of a current session is: all its rows, by its index, are many.
     """
-    if state.first("SELECT 1 FROM messages WHERE session_id = ?", session_id) is None:
-        return 0
     live = live_condition(state)
+    if state.first(f"SELECT 1 FROM messages WHERE session_id = ? AND {live} LIMIT 1", session_id) is None:  # noqa: S608
+        return 0
     sql = f"SELECT id FROM messages WHERE +session_id = ? AND {live} ORDER BY id DESC LIMIT 1"  # noqa: S608
     row = state.first(sql, session_id)
     return row[0] if row else 0
@@ -165,7 +166,7 @@ def _session(row: tuple[Any, ...]) -> Session:
         title=title,
         api_calls=api_calls,
         billed=Billed(**dict(zip(("input", "output", "cache_read", "cache_write", "reasoning"), tokens, strict=True))),
-        max_tokens=max_tokens if type(max_tokens) is int and max_tokens > 0 else None,
+        max_tokens=max_tokens if type(max_tokens) is int and 0 < max_tokens <= MOST_TOKENS else None,
         is_delegate=bool(settings.get("_delegate_from")),
         is_branch=bool(settings.get("_branched_from")),
         last_seen=max(started_at, last_message or 0.0),

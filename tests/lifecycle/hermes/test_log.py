@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,32 @@ def test_lines_far_behind_the_last_call_are_those_of_its_process(
     (tmp_path / "logs" / "agent.log").write_text(text + "\n")
 
     assert read_log_tail(tmp_path, MAIN, begun=0) == walked(text)
+
+
+@pytest.mark.parametrize("ending", ["in=? out=5", "in=9 out=5 total=14 latency=1.0s"], ids=["malformed", "well-formed"])
+def test_a_log_full_of_calls_is_read_in_time_that_grows_with_it(tmp_path: Path, ending: str) -> None:
+    (tmp_path / "logs").mkdir()
+    said = "agent.conversation_loop: API call #{number}: model=x provider=y {ending}"
+    lines = (line(1, said.format(number=number, ending=ending), tag=MAIN) for number in range(60_000))
+    (tmp_path / "logs" / "agent.log").write_text(
+        "\n".join([*lines, line(2, said.format(number=99_999, ending="?"), tag=MAIN)])
+    )
+    began = time.process_time()
+    read_log_tail(tmp_path, MAIN, begun=0)
+    assert time.process_time() - began < 5  # each number by itself: minutes
+
+
+@pytest.mark.parametrize(
+    "word", ["x", "Context compressor initialized: ", f"[{MAIN}] agent.conversation_loop: API call #1: "]
+)
+def test_a_line_without_an_end_is_left_alone(tmp_path: Path, word: str) -> None:
+    (tmp_path / "logs").mkdir()
+    text = "\n".join(
+        [line(1, START), call(3, 16_000, 2), line(3, "agent.x: " + word * (6_000_000 // len(word)), tag=MAIN)]
+    )
+    (tmp_path / "logs" / "agent.log").write_text(text)
+    began = time.process_time()
+    found = read_log_tail(tmp_path, MAIN, begun=0)
+    assert found.call is not None
+    assert found.call.prompt == 16_000
+    assert time.process_time() - began < 5

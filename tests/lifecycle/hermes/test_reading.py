@@ -395,6 +395,65 @@ def test_few_wait_to_be_counted_while_others_are_read(tmp_path: Path) -> None:
         assert len(reading.result(60)) == AHEAD * 3
 
 
+def test_rows_that_cannot_be_counted_leave_the_others_read(tmp_path: Path) -> None:
+    made = [Profile(tmp_path / str(number)) for number in range(3)]
+    for number, one in enumerate(made):
+        one.session()
+        one.say("user", f"text {number}", 10)
+
+    def count(text: str) -> int:
+        if text == "text 1":
+            raise MemoryError(text)
+        return len(text)
+
+    asked = [Asked(profile=one.folder, worker_id=f"swarm{number}") for number, one in enumerate(made)]
+    found = list(ContextReader(count).read_each(asked, NOW))
+
+    assert [reading.source for reading in found] == [Source.COUNTED, Source.UNKNOWN, Source.COUNTED]
+    assert (found[1].worker_id, found[1].error) == ("swarm1", "its rows cannot be counted (text 1)")
+
+
+def test_values_of_any_kind_in_any_column_are_counted_as_text(profile: Profile) -> None:
+    before = figure(profile)[1] or 0
+    words = "call the tool " * 50
+    profile.say("assistant", words, 30, tool_calls=words.encode(), reasoning=words.encode())
+    assert figure(profile)[1] == before + 3 * counter()(words) + PER_MESSAGE
+
+
+@pytest.mark.parametrize("prompt", [10**20, 10**400], ids=["too large to store", "too large to compute with"])
+def test_a_logged_prompt_that_no_model_takes_is_no_measurement(profile: Profile, prompt: int) -> None:
+    profile.log(call(3, prompt, 21))
+    assert figure(profile)[0] is Source.COUNTED
+
+
+def test_a_window_that_no_model_has_is_not_believed(profile: Profile) -> None:
+    huge = "1" + "0" * 400
+    words = f"agent.x: Context compressor initialized: m context_length={huge} threshold={huge} (x)"
+    profile.log(line(5, START), line(6, words, tag=MAIN), call(3, 16_000, 21))
+    (profile.folder / "config.yaml").write_text(f"model: {{default: m, context_length: {huge}}}\n")
+    found = read(profile.folder)
+    assert (found.source, found.window) == (Source.API_LOG, None)
+    assert found.limits(Policy()) == Policy().limits(window=None, compaction_point=None)
+
+
+def test_a_bill_that_no_database_can_hold_makes_the_context_unknown(profile: Profile) -> None:
+    profile.run("UPDATE sessions SET input_tokens = ?, output_tokens = ?", 9 * 10**18, 9 * 10**18)
+    found = read(profile.folder)
+    assert found.source is Source.UNKNOWN
+    assert "holds what the agent does not write" in (found.error or "")
+
+
+def test_a_replaced_database_with_the_same_rows_is_read_anew(tmp_path: Path) -> None:
+    reader, made = ContextReader(len), [Profile(tmp_path / name) for name in ("a", "b")]
+    for one, words in zip(made, ("an answer", SUMMARY), strict=True):
+        one.session()
+        one.say("user", "a question", 10, token_count=1)
+        one.say("assistant", words, 20, token_count=2)
+    reader.read(made[0].folder, "swarm1", since=None, now=NOW)
+    made[1].path.replace(made[0].path)
+    assert reader.read(made[0].folder, "swarm1", since=None, now=NOW).compactions == 1
+
+
 def test_without_ranks_a_reading_is_a_bound_and_says_so(profile: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = figure(profile)[1] or 0
 
