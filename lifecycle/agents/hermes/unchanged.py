@@ -23,7 +23,7 @@ SETTLED = 2_000_000_000
 """Nanoseconds. A file's time is as coarse as the file system's clock (4 ms on ext4, up to 2 s elsewhere): what was
 written so shortly before a look may be written again without a new stamp (git calls such an entry racy)."""
 
-RULES = 1
+RULES = 2
 """Goes up with every change in how files are read: a finding by other rules is then not taken for one by these."""
 
 Stamp = tuple[tuple[int, int, int] | None, ...]
