@@ -81,7 +81,8 @@ def _run(rooms: list[str], fleet: Path) -> int:
 def _figures_of(room: str, fleet: Path) -> tuple[list[Figure], str]:
     """What the room found, and how it ended if not well; what it had found until then counts."""
     command = [sys.executable, "-m", "tests.bench", "--room", room, "--fleet", str(fleet)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY) as running:
+    environment = {**os.environ, "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY, env=environment) as running:
         try:
             told, _ = running.communicate(timeout=LONGEST)
             said = "ended with an error" if running.returncode else ""

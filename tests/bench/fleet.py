@@ -91,6 +91,9 @@ def make_fleet(root: Path, workers: int, *, logged: float = 0.9) -> list[Path]:
         if not profile.exists():
             size, log = chance.randrange(SIZES), number % 10 < round(logged * 10)
             shutil.copytree(models / f"{size}-{log}", profile)
+            with closing(sqlite3.connect(f"file:{profile}/state.db?mode=ro", uri=True)) as first:
+                # An agent that runs has its side files; the first to open the database makes them.
+                first.execute("SELECT count(*) FROM sessions").fetchone()
         profiles.append(profile)
     return profiles
 
