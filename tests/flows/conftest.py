@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 from prefect.client.schemas.objects import State
+from prefect.events.worker import EventsWorker
+from prefect.logging.handlers import APILogWorker
 from prefect.testing.utilities import prefect_test_harness
 
 from flows.renewal import renew_worker
@@ -31,10 +34,27 @@ DEADLINES = {
 to pass makes that one short, and no other."""
 
 
+DRAINED_WITHIN = 30
+"""Seconds."""
+
+
 @pytest.fixture(scope="session", autouse=True)
 def prefect_server() -> Iterator[None]:
     with prefect_test_harness(server_startup_timeout=120):
         yield
+        _drain_prefect()
+
+
+def _drain_prefect() -> None:
+    """What the harness does at its end without a limit: one of Prefect's services was once never done with its logs."""
+
+    def drain() -> None:
+        APILogWorker.instance().drain()
+        EventsWorker.drain_all(timeout=DRAINED_WITHIN)
+
+    draining = threading.Thread(target=drain, name="draining", daemon=True)
+    draining.start()
+    draining.join(DRAINED_WITHIN)
 
 
 def acted(state: State[Any]) -> list[dict[str, Any]]:
