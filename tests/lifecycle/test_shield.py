@@ -31,6 +31,11 @@ def work():
         also.get(letter, lambda: say("works"))()
     say("up")
 
+def asleep():
+    "Python does not hear a signal that comes in the moment before its main thread falls asleep, until it wakes."
+    while True:
+        threading.Event().wait(1)
+
 also = {}
 
 """
@@ -66,7 +71,7 @@ def renew():
 
 with signals_heard():
     threading.Thread(target=renew, daemon=True).start()
-    threading.Event().wait(60)
+    asleep()
 """
 TWO_THREADS = """\
 one_up, both_down = threading.Event(), threading.Barrier(2)
@@ -87,7 +92,7 @@ def second():
 with signals_heard():
     threads = [threading.Thread(target=target, daemon=True) for target in (first, second)]
     [thread.start() for thread in threads]
-    threading.Event().wait(60)
+    asleep()
 """
 HEARD_ONLY = """\
 with signals_heard():
