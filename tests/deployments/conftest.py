@@ -18,23 +18,12 @@ from deployments import cli
 from deployments.server import started
 from lifecycle.host import Host
 from lifecycle.settings import Settings, load_settings
+from tests.agents.deadlines import DEADLINES
 from tests.agents.stage import Stage
 from tests.ports import free_port
 
 REPOSITORY = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "deployments.cli")
-
-DEADLINES = {
-    "delivery": 30,
-    "handoff_answer": 60,
-    "idle_before_stop": 30,
-    "exit": 5,
-    "term": 5,
-    "ready": 60,
-    "resume_answer": 60,
-}
-"""Seconds. The scripted agent answers in a tenth of one, on a busy machine in many: a test that waits for a deadline
-to pass makes that one short, and no other."""
 
 
 class Done(NamedTuple):

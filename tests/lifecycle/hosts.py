@@ -7,19 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from lifecycle.host import Host
+from tests.agents.deadlines import DEADLINES
 from tests.agents.stage import Stage
-
-DEADLINES = {
-    "delivery": 30,
-    "handoff_answer": 60,
-    "idle_before_stop": 30,
-    "exit": 5,
-    "term": 5,
-    "ready": 60,
-    "resume_answer": 60,
-}
-"""Seconds. The scripted agent answers in a tenth of one, on a busy machine in many: a test that waits for a deadline
-to pass makes that one short, and no other."""
 
 
 @contextmanager

@@ -22,8 +22,9 @@ from lifecycle.steps.requesting import request_handoff
 from lifecycle.steps.respawning import respawn_worker
 from lifecycle.steps.resuming import send_resume_prompt
 from lifecycle.steps.stopping import stop_worker
+from tests.agents.deadlines import DEADLINES
 from tests.agents.stage import Stage
-from tests.lifecycle.hosts import DEADLINES, host_of
+from tests.lifecycle.hosts import host_of
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from lifecycle.host import Host
 from lifecycle.steps.compressing import compress
 from lifecycle.steps.watching import ask_for_checkpoint
 from lifecycle.survey import examine, survey
+from tests.agents.deadlines import DEADLINES
 from tests.agents.stage import Stage
-from tests.lifecycle.hosts import DEADLINES, host_of
+from tests.lifecycle.hosts import host_of
 
 POLICY = {"soft": 30_000, "handoff": 60_000, "hard": 90_000, "at_watch": "compress"}
 SETTINGS: dict[str, Any] = {"automatic": True, "policy": POLICY, "deadlines": {**DEADLINES, "delivery": 2}}

@@ -13,8 +13,9 @@ from lifecycle.host import Host
 from lifecycle.policy import Policy
 from lifecycle.renewal import Delivery
 from lifecycle.waiting import SystemClock
+from tests.agents.deadlines import DEADLINES
 from tests.agents.stage import Stage
-from tests.lifecycle.hosts import DEADLINES, host_of
+from tests.lifecycle.hosts import host_of
 
 TEXT = "please write down where you stand"
 

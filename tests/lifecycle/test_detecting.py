@@ -9,8 +9,9 @@ from lifecycle.renewal import OpenedRenewal, Spared
 from lifecycle.screen import PaneState
 from lifecycle.steps.detecting import detect_context_pressure
 from lifecycle.steps.requesting import request_handoff
+from tests.agents.deadlines import DEADLINES
 from tests.agents.stage import Stage
-from tests.lifecycle.hosts import DEADLINES, host_of
+from tests.lifecycle.hosts import host_of
 
 
 def test_force_on_a_frame_that_is_not_drawn_whole_is_spared_with_the_reason_and_works_on_a_whole_one(

@@ -10,8 +10,9 @@ from lifecycle.host import Host
 from lifecycle.launch import LaunchSpec
 from lifecycle.screen import PaneState
 from lifecycle.starting import start_worker
+from tests.agents.deadlines import DEADLINES
 from tests.agents.stage import Stage
-from tests.lifecycle.hosts import DEADLINES, host_of
+from tests.lifecycle.hosts import host_of
 
 
 @pytest.fixture
