@@ -37,12 +37,12 @@ class CountedRows(Value):
     *ids* is the sum of their ids; 0 where it is not known, and then they are counted anew.
     """
 
-    inode: int
-    first: int
-    last: int
-    rows: int
+    inode: int = 0
+    first: int = 0
+    last: int = 0
+    rows: int = 0
     ids: int = 0
-    tokens: int
+    tokens: int = 0
 
 
 class ContextReading(Value):

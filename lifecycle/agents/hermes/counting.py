@@ -94,34 +94,15 @@ def _plain(part: object) -> str:
     return text if isinstance(text, str) else json.dumps(part)
 
 
-class Generation(Value):
-    """What tells that counted rows are still the live ones: first and last, how many, their ids' sum, in which file."""
-
-    inode: int = 0
-    first: int = 0
-    last: int = 0
-    rows: int = 0
-    ids: int = 0
-
-    @classmethod
-    def of(cls, extent: Extent) -> Generation:
-        return cls(inode=extent.inode, first=extent.first, last=extent.last, rows=extent.live, ids=extent.ids)
-
-    def with_more(self, weights: list[Weight]) -> Generation:
-        """With the rows behind the last one counted in."""
-        if not weights:
-            return self
-        ids = [weight.row_id for weight in weights]
-        return self.model_copy(update={"last": ids[-1], "rows": self.rows + len(ids), "ids": self.ids + sum(ids)})
-
-
 class Batch(Value):
-    """Rows still to be counted, on top of what was. Made while the database is open, counted after it is closed."""
+    """Rows still to be counted, on top of what was: *through* has the tokens of those, and reaches to the last row.
+
+    Made while the database is open, counted after it is closed.
+    """
 
     path: Path
     session_id: str
-    counted: int
-    through: Generation
+    through: CountedRows
     prompt: str
     weights: tuple[Weight, ...]
 
@@ -130,25 +111,31 @@ class Tally:
     """Counts each live row once in the life of this object, as long as no compaction or undo touched the session."""
 
     def __init__(self) -> None:
-        self._counted: dict[tuple[Path, str], tuple[Generation, int]] = {}
+        self._counted: dict[tuple[Path, str], CountedRows] = {}
 
     def go_on_from(self, profile: Path, session_id: str, counted: CountedRows) -> None:
         """Take up what another process counted; what this one counted itself is as good."""
-        through = Generation.model_validate(counted.model_dump(exclude={"tokens"}))
-        self._counted.setdefault((profile / "state.db", session_id), (through, counted.tokens))
+        self._counted.setdefault((profile / "state.db", session_id), counted)
 
     def batch(self, state: State, session_id: str, extent: Extent) -> Batch:
-        through = Generation.of(extent)
-        seen, tokens = self._counted.get((state.path, session_id), (Generation(), 0))
-        weights = weights_behind(state, session_id, max(seen.last, through.first - 1)) if extent.live else []
-        if seen.rows and seen.with_more(weights) != through:
-            tokens, weights = 0, weights_behind(state, session_id, through.first - 1) if extent.live else []
+        seen = self._counted.get((state.path, session_id), CountedRows())
+        through = CountedRows(
+            inode=extent.inode,
+            first=extent.first,
+            last=extent.last,
+            rows=extent.live,
+            ids=extent.ids,
+            tokens=seen.tokens,
+        )
+        weights = weights_behind(state, session_id, max(seen.last, extent.first - 1)) if extent.live else []
+        if seen.rows and _with_more(seen, weights) != through:
+            through = through.model_copy(update={"tokens": 0})
+            weights = weights_behind(state, session_id, extent.first - 1) if extent.live else []
         system_prompt = state.column("sessions", "system_prompt", "''")
         prompt = state.first(f"SELECT {system_prompt} FROM sessions WHERE id = ?", session_id)  # noqa: S608
         return Batch(
             path=state.path,
             session_id=session_id,
-            counted=tokens,
             through=through,
             prompt=prompt[0] if prompt else "",
             weights=tuple(weights),
@@ -156,11 +143,18 @@ class Tally:
 
     def count(self, batch: Batch, counter: TotalCounter) -> int:
         """Tokens of all live rows and the system prompt, without what the database does not hold."""
-        rows = batch.counted + tokens_of(batch.weights, counter)
-        self._counted[batch.path, batch.session_id] = (batch.through, rows)
+        rows = batch.through.tokens + tokens_of(batch.weights, counter)
+        self._counted[batch.path, batch.session_id] = batch.through.model_copy(update={"tokens": rows})
         return rows + counter([batch.prompt])
 
     def counted(self, batch: Batch) -> CountedRows | None:
         """How far the count of this session went."""
-        through, tokens = self._counted.get((batch.path, batch.session_id), (None, 0))
-        return CountedRows(tokens=tokens, **through.model_dump()) if through is not None else None
+        return self._counted.get((batch.path, batch.session_id))
+
+
+def _with_more(seen: CountedRows, weights: list[Weight]) -> CountedRows:
+    """With the rows behind the last one counted in."""
+    if not weights:
+        return seen
+    ids = [weight.row_id for weight in weights]
+    return seen.model_copy(update={"last": ids[-1], "rows": seen.rows + len(ids), "ids": seen.ids + sum(ids)})
