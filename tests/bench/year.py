@@ -193,7 +193,7 @@ def _full_renewal(chance: random.Random) -> Renewal:
                 }
             ),
             "collected": Collected(
-                at=at, git=WorkTree(root=Path("/srv/work/repository"), snapshot="refs/afresh/1", commit="0" * 40),
+                at=at, git=WorkTree(root=Path("/repository"), snapshot="refs/afresh/1", commit="0" * 40),
                 commands=tuple(Command(command=text_of(20, chance), exit_code=0, at=at) for _ in range(25)),
             ),
             "resume": proved.resume.model_copy(update={"text": text_of(700, chance)}),

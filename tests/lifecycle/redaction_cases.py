@@ -177,7 +177,7 @@ KEPT = [
     f"    --hash=sha256:{_hex(64)}",
     f'checksum = "{_hex(64)}"',
     f"golang.org/x/text v0.14.0 h1:{_alnum(43)}=",
-    'resolved "https://registry.example/lodash/-/lodash-4.17.21.tgz#679591c564c3bffaae8454cf0b3df370c3d6911c"',
+    'resolved "https://x.example/lodash-4.17.21.zip#679591c564c3bffaae8454cf0b3df370c3d6911c"',
     f"![plot](data:image/png;base64,iVBORw0KGgo{_alnum(400)}==)",
     f'"image_url": {{"url": "data:image/jpeg;base64,/9j/4AAQ{_alnum(300)}"}}',
     f"ssh-rsa AAAAB3NzaC1yc2E{_alnum(200)} bob@host",

@@ -18,7 +18,6 @@ from typing import Any
 import psutil
 import pytest
 
-from lifecycle import tmux
 from lifecycle.errors import TerminalError
 from lifecycle.launch import LaunchSpec
 from lifecycle.processes import Process, is_alive, tree_of
@@ -141,13 +140,10 @@ def test_a_deleted_socket_of_a_living_server_is_an_error(
     assert look(terminal, screen.pane_id).pane_pid == screen.pane_pid
 
 
-def test_a_server_that_hangs_is_an_error_in_time(
-    terminal: Terminal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_hangs_is_an_error_in_time(terminal: Terminal, tmp_path: Path) -> None:
     screen = terminal.spawn(launch(tmp_path), session="w", pane_id=None)
     server = psutil.Process(screen.pane_pid).parent()
     assert server is not None
-    monkeypatch.setattr(tmux, "TIMEOUT", 0.3)
     server.suspend()
     try:
         with pytest.raises(TerminalError, match="did not answer"):
